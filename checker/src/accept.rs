@@ -495,8 +495,9 @@ fn shown(
             if threads.is_empty() {
                 return Err(Rejection::NobodyWaits);
             }
+            let stands_still = state.stands_still_but_for(&threads);
             for &event in waiting {
-                let waits = state.waits_for(event, &threads);
+                let waits = state.waits_for(event, &threads, stands_still);
                 waits.map_err(|why| Rejection::NoWait { event, why })?;
             }
             Ok(None)

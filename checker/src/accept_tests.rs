@@ -226,6 +226,7 @@ fn one_notify() -> Events {
         condition,
         lock,
         outcome: WaitOutcome::Notified,
+        attempt: false,
     };
     trace(&[
         (2, Op::Acquire { lock, attempt: false }),

@@ -82,6 +82,7 @@ impl Facts {
                     condition,
                     lock,
                     outcome,
+                    ..
                 } => {
                     locks.taken.insert(lock);
                     let open = open.entry(thread).or_default();

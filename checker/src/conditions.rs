@@ -101,6 +101,11 @@ impl Condition {
         }
     }
 
+    /// Whether the wait with this end has begun, and only a notify ends it.
+    pub(crate) fn is_asleep(&self, end: EventId) -> bool {
+        self.waiting().any(|waiter| waiter.end == Some(end))
+    }
+
     pub(crate) fn end(&mut self, end: EventId) {
         self.waits.retain(|wait| wait.waiter.end != Some(end));
     }

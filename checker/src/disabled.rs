@@ -261,12 +261,18 @@ pub enum NoWait {
     /// It is not its thread's turn, or the thread is not there.
     #[error("{0}")]
     NotNext(Disabled),
-    /// It takes no lock and joins no thread.
-    #[error("it takes no lock and joins no thread")]
+    /// It is no operation that waits for other threads.
+    #[error("it is no operation that waits for other threads")]
     OtherOperation,
-    /// It gives up, at once or when its time is over.
-    #[error("it gives up, at once or when its time is over")]
+    /// It gives up, at once or when its time is over, or somebody outside ends it.
+    #[error("it gives up, at once or when its time is over, or somebody outside of the trace may end it")]
     GivesUp,
+    /// It does not wait at all.
+    #[error("it does not have to wait")]
+    Enabled,
+    /// A thread that is not among these may let it go on.
+    #[error("thread {} is not among those that wait, and may let it go on", .0.0)]
+    AnotherMay(ThreadId),
     /// Any thread may give the lock back.
     #[error("threads give lock {} back for each other", lock.0)]
     HandedOver {

@@ -220,7 +220,7 @@ impl<'t, K: Knowledge> HappensBefore<'t, K> {
             Op::SemPost { semaphore: object } | Op::OnceEnd { once: object } | Op::Output { source: object } => {
                 self.release(thread, object);
             }
-            Op::SemWait { semaphore } => {
+            Op::SemWait { semaphore, .. } => {
                 self.acquire(thread, semaphore);
                 self.take(thread, semaphore);
             }

@@ -310,6 +310,7 @@ fn a_failed_acquire_comes_after_whoever_held_the_lock() {
         condition,
         lock,
         outcome,
+        attempt: false,
     };
     assert!(synchronized(&[
         (0, write()),
@@ -325,7 +326,13 @@ fn a_failed_acquire_comes_after_whoever_held_the_lock() {
 #[test]
 fn a_failed_attempt_at_a_semaphore_comes_after_who_took_its_permits() {
     let semaphore = LOCK;
-    let (post, wait) = (Op::SemPost { semaphore }, Op::SemWait { semaphore });
+    let (post, wait) = (
+        Op::SemPost { semaphore },
+        Op::SemWait {
+            semaphore,
+            attempt: false,
+        },
+    );
     let failed = (1, Op::SemWaitFailed { semaphore });
     assert!(synchronized(&[(0, write()), (0, post), (0, wait), failed, (1, read())]));
     assert!(synchronized(&[(0, write()), (0, post), (2, wait), failed, (1, read())]));
@@ -341,7 +348,13 @@ fn a_failed_attempt_at_a_semaphore_comes_after_who_took_its_permits() {
 #[test]
 fn a_count_that_was_seen_comes_after_who_changed_it() {
     let semaphore = LOCK;
-    let (post, wait) = (Op::SemPost { semaphore }, Op::SemWait { semaphore });
+    let (post, wait) = (
+        Op::SemPost { semaphore },
+        Op::SemWait {
+            semaphore,
+            attempt: false,
+        },
+    );
     let seen = |value| (1, Op::SemValue { semaphore, value });
     assert!(synchronized(&[(0, write()), (0, post), seen(1), (1, read())]));
     assert!(synchronized(&[

@@ -77,6 +77,7 @@ mod state;
 mod torn;
 mod unrecorded;
 mod validate;
+mod waiting;
 mod well_formed;
 
 #[cfg(test)]
@@ -87,6 +88,8 @@ mod happens_before_tests;
 mod table_tests;
 #[cfg(test)]
 mod unrecorded_tests;
+#[cfg(test)]
+mod waiting_tests;
 
 pub use accept::{Accepted, Executed, Pending, Rejection, Side};
 pub use conditions::Waiter;

@@ -3,7 +3,7 @@
 use crate::Checker;
 use crate::bytes::BlockId;
 use crate::conditions::{Condition, Waiter};
-use crate::disabled::{Disabled, NoWait, Violation};
+use crate::disabled::{Disabled, Violation};
 use crate::locks::{HeldLock, Lock};
 use crate::memory::Memory;
 use crate::outside::Outside;
@@ -23,7 +23,7 @@ pub(crate) struct Progress<'a> {
 
 impl Progress<'_> {
     /// The events of a thread that have happened, and those that have not.
-    fn split(&self, thread: usize) -> (&[EventId], &[EventId]) {
+    pub(crate) fn split(&self, thread: usize) -> (&[EventId], &[EventId]) {
         self.checker.facts.program_order[thread].split_at(self.done[thread] as usize)
     }
 
@@ -52,15 +52,15 @@ pub struct Step {
 /// The state after some events of a trace.
 #[derive(Clone, Debug)]
 pub struct State<'a> {
-    checker: &'a Checker<'a>,
-    progress: Progress<'a>,
-    ended: Vec<bool>,
+    pub(crate) checker: &'a Checker<'a>,
+    pub(crate) progress: Progress<'a>,
+    pub(crate) ended: Vec<bool>,
     /// By thread: its first read that saw another value than in π. Only in traces that free reads.
     strayed: Vec<Option<EventId>>,
     // Ordered, so that what is listed from it does not depend on hashing.
-    locks: BTreeMap<ObjectId, Lock>,
-    conditions: BTreeMap<ObjectId, Condition>,
-    rounds: Rounds,
+    pub(crate) locks: BTreeMap<ObjectId, Lock>,
+    pub(crate) conditions: BTreeMap<ObjectId, Condition>,
+    pub(crate) rounds: Rounds,
     memory: Memory<'a>,
     outside: Outside,
 }
@@ -104,7 +104,8 @@ impl<'a> State<'a> {
     }
 
     /// The same state, to go on from without touching this one.
-    pub(crate) fn branch(&self) -> State<'_> {
+    #[must_use]
+    pub fn branch(&self) -> State<'_> {
         State {
             checker: self.checker,
             progress: self.progress.clone(),
@@ -123,7 +124,7 @@ impl<'a> State<'a> {
     ///
     /// # Errors
     /// As [`step`](State::step).
-    pub(crate) fn step_as_recorded(&mut self, event: EventId, wakes: Option<ThreadId>) -> Result<Step, Violation> {
+    pub fn step_as_recorded(&mut self, event: EventId, wakes: Option<ThreadId>) -> Result<Step, Violation> {
         let wakes = wakes.or_else(|| match self.checker.recording.op(event) {
             Op::Notify { condition } => earliest_deadline(self, condition),
             _ => None,
@@ -153,7 +154,7 @@ impl<'a> State<'a> {
     }
 
     /// Whether an event is the next one of its thread, and the thread is there.
-    fn ready(&self, event: EventId, thread: ThreadId) -> Result<(), Disabled> {
+    pub(crate) fn ready(&self, event: EventId, thread: ThreadId) -> Result<(), Disabled> {
         let next = self.progress.next(thread);
         if next != Some(event) {
             return Err(Disabled::NotNext { next });
@@ -178,36 +179,6 @@ impl<'a> State<'a> {
         let allocated = || touched.map_or(Ok(()), |touched| self.allocated(touched.block));
         let pending = self.ready(event, thread).and_then(|()| allocated());
         pending.map_err(|why| Violation { event, thread, why })
-    }
-
-    /// Whether an operation, the next one of its thread, waits for as long as none of certain threads moves: one of
-    /// these holds the lock that it wants, or is the thread that it joins. A lock is given back, and a thread ended, by
-    /// nobody else.
-    pub(crate) fn waits_for(&self, event: EventId, among: &[ThreadId]) -> Result<(), NoWait> {
-        let thread = self.checker.recording.thread(event);
-        self.ready(event, thread).map_err(NoWait::NotNext)?;
-        let (lock, shared) = match self.checker.recording.op(event) {
-            Op::Acquire { attempt: true, .. } | Op::AcquireShared { attempt: true, .. } => return Err(NoWait::GivesUp),
-            Op::Join { attempt: true, .. } => return Err(NoWait::GivesUp),
-            Op::Join { child, .. } if among.contains(&child) && self.join(child).is_err() => return Ok(()),
-            Op::Join { .. } => return Err(NoWait::NotForThem),
-            Op::Acquire { lock, .. } => (lock, false),
-            Op::AcquireShared { lock, .. } => (lock, true),
-            // Notified or not, it does not end before it has the lock again.
-            Op::WaitEnd { lock, .. } => (lock, false),
-            _ => return Err(NoWait::OtherOperation),
-        };
-        if self.checker.facts.is_handed_over(lock) {
-            return Err(NoWait::HandedOver { lock });
-        }
-        let held = self.locks.get(&lock);
-        let mut holders = held
-            .into_iter()
-            .flat_map(|held| held.holders_in_the_way(thread, shared));
-        match holders.any(|holder| among.contains(&holder)) {
-            true => Ok(()),
-            false => Err(NoWait::NotForThem),
-        }
     }
 
     fn perform(&mut self, event: EventId, thread: ThreadId, wakes: Option<ThreadId>) -> Result<Step, Disabled> {
@@ -270,9 +241,9 @@ impl<'a> State<'a> {
                 return Ok(Step { woken });
             }
             Op::BarrierEnter { barrier, round } => self.rounds.enter(&self.checker.facts, barrier, round)?,
-            Op::BarrierExit { barrier, round } => self.rounds.exit(&self.checker.facts, barrier, round)?,
+            Op::BarrierExit { barrier, round, .. } => self.rounds.exit(&self.checker.facts, barrier, round)?,
             Op::SemPost { semaphore } => self.rounds.post(semaphore),
-            Op::SemWait { semaphore } => self.rounds.take(semaphore)?,
+            Op::SemWait { semaphore, .. } => self.rounds.take(semaphore)?,
             Op::SemWaitFailed { semaphore } => self.rounds.fail(semaphore)?,
             Op::SemValue { semaphore, value } => self.rounds.value(semaphore, value)?,
             Op::OnceEnd { once } => self.rounds.initialize(once),
@@ -282,7 +253,7 @@ impl<'a> State<'a> {
         Ok(Step::default())
     }
 
-    fn join(&self, child: ThreadId) -> Result<(), Disabled> {
+    pub(crate) fn join(&self, child: ThreadId) -> Result<(), Disabled> {
         // A child without a recorded event has ended once it was created.
         let facts = &self.checker.facts;
         let end = facts.last_of(child);

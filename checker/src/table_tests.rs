@@ -77,6 +77,7 @@ fn wait_end(outcome: WaitOutcome) -> Op {
         condition: C,
         lock: L,
         outcome,
+        attempt: false,
     }
 }
 
@@ -493,7 +494,11 @@ fn a_wait_end_without_its_begin_still_needs_a_notify() {
 fn barrier_exit_after_all_of_the_round_arrived() {
     let barrier = L;
     let enter = |round| Op::BarrierEnter { barrier, round };
-    let exit = |round| Op::BarrierExit { barrier, round };
+    let exit = |round| Op::BarrierExit {
+        barrier,
+        round,
+        attempt: false,
+    };
     let two = trace(&[
         (0, enter(0)),
         (1, enter(0)),
@@ -533,7 +538,13 @@ fn semaphore_counts_from_its_initial_value() {
         name: None,
         initial: 1,
     });
-    let (post, wait) = (Op::SemPost { semaphore }, Op::SemWait { semaphore });
+    let (post, wait) = (
+        Op::SemPost { semaphore },
+        Op::SemWait {
+            semaphore,
+            attempt: false,
+        },
+    );
     let trace = trace_with(tables, &[(0, wait), (1, post), (0, wait), (0, wait)]);
     enabled(&trace, &[0, 1, 2]);
     assert_eq!(disabled(&trace, &[0, 2]), Disabled::NoPermit { semaphore });
@@ -543,7 +554,13 @@ fn semaphore_counts_from_its_initial_value() {
 #[test]
 fn a_failed_attempt_at_a_semaphore_needs_a_count_of_zero() {
     let semaphore = L;
-    let (post, wait) = (Op::SemPost { semaphore }, Op::SemWait { semaphore });
+    let (post, wait) = (
+        Op::SemPost { semaphore },
+        Op::SemWait {
+            semaphore,
+            attempt: false,
+        },
+    );
     let failed = Op::SemWaitFailed { semaphore };
     let trace = trace(&[(0, failed), (1, post), (2, wait), (3, failed), (1, post)]);
     enabled(&trace, &[0, 1, 2, 3, 4]);
@@ -557,7 +574,13 @@ fn a_failed_attempt_at_a_semaphore_needs_a_count_of_zero() {
 #[test]
 fn a_semaphore_has_the_count_that_was_seen() {
     let semaphore = L;
-    let (post, wait) = (Op::SemPost { semaphore }, Op::SemWait { semaphore });
+    let (post, wait) = (
+        Op::SemPost { semaphore },
+        Op::SemWait {
+            semaphore,
+            attempt: false,
+        },
+    );
     let value = |value| Op::SemValue { semaphore, value };
     let trace = trace(&[
         (0, value(0)),

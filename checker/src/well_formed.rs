@@ -61,7 +61,7 @@ fn used(op: Op) -> [Option<(ObjectId, Kinds)>; 2] {
         Op::Notify { condition } | Op::NotifyAll { condition } => one(condition, CONDITION),
         Op::BarrierEnter { barrier, .. } | Op::BarrierExit { barrier, .. } => one(barrier, BARRIER),
         Op::SemPost { semaphore }
-        | Op::SemWait { semaphore }
+        | Op::SemWait { semaphore, .. }
         | Op::SemWaitFailed { semaphore }
         | Op::SemValue { semaphore, .. } => one(semaphore, SEMAPHORE),
         Op::OnceBegin { once } | Op::OnceEnd { once } | Op::OnceWait { once } => one(once, ONCE),

@@ -58,7 +58,8 @@ pub enum Goal {
         value: Option<u64>,
     },
     /// These operations of different threads, in the order of the trace, are next, and each waits for ever for another
-    /// of the threads: for a lock that it holds, or for its end.
+    /// of the threads: for a lock that it holds, or for its end. Or the threads are all that are there, and each of the
+    /// operations waits so, or for something that any thread might do.
     Deadlock(Vec<EventId>),
 }
 

@@ -6,7 +6,7 @@
 //! races.
 
 use super::decider::Decider;
-use super::{MAX_EVENTS_Z3, Solver, case, in_order, reject};
+use super::{MAX_EVENTS_Z3, Solver, case, in_order, reject, standstills};
 use crate::candidates::{Cycle, Cycles, Scope};
 use crate::encode::Form;
 use crate::prune::{Grounds, Needs, held_at};
@@ -66,10 +66,16 @@ pub(super) fn decide(known: &Decider<'_>, scope: Option<&Scope>, threads: NonZer
     };
     let Ok(found) = in_order::map(threads, &cycles.list, one);
     let (mut deadlocks, rejected): (Vec<Deadlock>, Vec<Vec<Rejected>>) = found.into_iter().unzip();
+    let mut rejected: Vec<Rejected> = rejected.into_iter().flatten().collect();
+    if scope.is_none() {
+        let (found, wrong) = standstills::find(known);
+        deadlocks.extend(found);
+        rejected.extend(wrong);
+    }
     doubt(known, &mut deadlocks);
     Decided {
         deadlocks,
-        rejected: rejected.into_iter().flatten().collect(),
+        rejected,
         incomplete: cycles.incomplete,
     }
 }
@@ -115,6 +121,7 @@ impl Case<'_, '_> {
             example: self.first(cycle),
             verdict: Verdict::Unknown(Unknown::Time),
             tried: 0,
+            stands_still: false,
         };
         if known.options.out_of_time() {
             return deadlock;

@@ -59,9 +59,8 @@ impl Intent {
 /// Whether an operation may wait for other threads.
 fn may_wait(trace: &Trace, event: EventId) -> bool {
     match trace.op(event) {
-        Op::Acquire { .. } | Op::AcquireShared { .. } | Op::Join { .. } | Op::SemWait { .. } => {
-            !trace.is_attempt(event)
-        }
+        Op::Acquire { .. } | Op::AcquireShared { .. } | Op::Join { .. } => !trace.is_attempt(event),
+        Op::SemWait { .. } => true,
         Op::AcquireFailed { .. } | Op::WaitBegin { .. } | Op::WaitEnd { .. } | Op::SemWaitFailed { .. } => true,
         Op::BarrierEnter { .. } | Op::BarrierExit { .. } | Op::OnceBegin { .. } | Op::OnceWait { .. } => true,
         Op::Input { .. } => true,

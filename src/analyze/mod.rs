@@ -22,6 +22,7 @@ mod other_values;
 mod refute;
 mod settle;
 mod slices;
+mod standstills;
 mod timing;
 mod torn_pairs;
 

@@ -60,7 +60,7 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
                     }
                     Goal::Deadlock(waiting) => {
                         let events: Vec<String> = waiting.iter().map(|event| event.0.to_string()).collect();
-                        format!("events {} wait for each other for ever", events.join(", "))
+                        format!("events {} are next, and wait for ever", events.join(", "))
                     }
                     Goal::Order { awaited, early } => {
                         let awaited: Vec<String> = awaited.iter().map(|event| event.0.to_string()).collect();

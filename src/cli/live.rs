@@ -18,7 +18,7 @@ use witness::report::{Live, Paint, Words, letters};
 use witness::schedule::{Goal, Schedule};
 use witness::session::{self, Companions, Decision, Launch, PATIENCE};
 use witness::symbols::Symbols;
-use witness::trace::Trace;
+use witness::trace::{EventId, Trace};
 
 /// How to run a program along its witnesses.
 #[derive(Debug, clap::Args)]
@@ -204,7 +204,8 @@ pub fn confirm(
         if matches!(schedule.goal, Goal::Deadlock(_)) {
             let outcome = live::deadlock(&planner, schedule, &launch).with_context(|| format!("witness {number}"))?;
             print(|out| {
-                report.write_deadlock(number, &outcome, out)?;
+                let waiting: Vec<EventId> = schedule.goal.pending().collect();
+                report.write_deadlock(number, &waiting, &outcome, out)?;
                 Ok(writeln!(out)?)
             })?;
             worst = match (worst, &outcome) {

@@ -184,7 +184,8 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
             let replay = Replay::of(&checker, schedule).with_context(|| format!("the checker rejects {name}"))?;
             let access = |event: EventId| {
                 let access = trace.access(event).map(|access| words.access_noun(access).to_owned());
-                let kind = access.unwrap_or_else(|| words.wait(event));
+                let all = || schedule.goal.events().collect::<Vec<_>>();
+                let kind = access.unwrap_or_else(|| words.wait(event, &all()));
                 let frame = symbols.frame(trace.pc(event));
                 let function = frame
                     .function
@@ -221,6 +222,9 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
                 match schedule.goal {
                     Goal::OtherValue { .. } => "the read is next, and would see another value than in the trace",
                     Goal::Race(..) => "both accesses are next, enabled and in conflict",
+                    Goal::Deadlock(ref waiting) if words.stands_still(waiting) => {
+                        "each of these threads waits, and no other thread is left"
+                    }
                     Goal::Deadlock(_) => "each of these threads waits for another one of them, for ever",
                     Goal::Order { .. } => "the access is next, and what has to come before it has not happened",
                     Goal::UseAfterFree { .. } => "the block is freed, and the access of it is next",

@@ -219,7 +219,10 @@ fn without_cycle(trace: &Trace, asked: &Asked, question: usize) -> Finding {
     };
     let sides: Vec<Vec<EventId>> = sides.iter().map(of_side).collect();
     let step = |event: EventId| Step::of(trace.op(event)).map(|(_, step)| step);
-    let attempts = |event: &EventId| trace.is_attempt(*event) || matches!(step(*event), Some(Step::FindHeld { .. }));
+    let attempts = |event: &EventId| {
+        trace.is_attempt(*event) && !matches!(step(*event), Some(Step::TakeAgain))
+            || matches!(step(*event), Some(Step::FindHeld { .. }))
+    };
     if let Some(side) = sides.iter().find(|side| side.iter().all(attempts)) {
         return Finding::Attempt(side[0]);
     }

@@ -121,7 +121,7 @@ impl Confirmed<'_> {
             Finding::Attempt(event) => vec![format!(
                 "{} only tries to take {}, at {}, and goes on without it",
                 words.thread(words.trace.thread(*event)),
-                words.awaited(*event),
+                words.awaited(*event, &[]),
                 words.place(*event)
             )],
             Finding::Unknown(why) => vec![self.unmatched(why)],

@@ -204,7 +204,7 @@ impl<'t> Reader<'t> {
                     }
                 }
                 Op::BarrierEnter { barrier, round } => self.rounds.entry((barrier, round)).or_default().0.push(index),
-                Op::BarrierExit { barrier, round } => self.rounds.entry((barrier, round)).or_default().1 = true,
+                Op::BarrierExit { barrier, round, .. } => self.rounds.entry((barrier, round)).or_default().1 = true,
                 _ => {}
             }
         }

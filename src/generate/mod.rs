@@ -328,6 +328,7 @@ impl Generator {
                             condition,
                             lock,
                             outcome,
+                            attempt: false,
                         },
                     )
                 }

@@ -49,7 +49,11 @@ mod tests {
     }
 
     fn exit(round: u32) -> FileOp {
-        FileOp::BarrierExit { barrier: OBJECT, round }
+        FileOp::BarrierExit {
+            barrier: OBJECT,
+            round,
+            attempt: false,
+        }
     }
 
     #[test]
@@ -83,6 +87,7 @@ mod tests {
                     condition,
                     lock,
                     outcome,
+                    attempt: false,
                 },
             ),
         ];

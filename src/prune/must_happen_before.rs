@@ -628,6 +628,7 @@ mod tests {
                 condition,
                 lock,
                 outcome,
+                attempt: false,
             },
         ));
         trace(2, &events)

@@ -513,7 +513,10 @@ mod tests {
     /// it has seen that two other threads each had a permit.
     fn two_waits(posts: usize, after_y: bool) -> Vec<(u32, Op)> {
         let post = Op::SemPost { semaphore: SEMAPHORE };
-        let wait = Op::SemWait { semaphore: SEMAPHORE };
+        let wait = Op::SemWait {
+            semaphore: SEMAPHORE,
+            attempt: false,
+        };
         let mut events = vec![(0, write(1, 1))];
         match after_y {
             true => events.extend([(0, write(9, 7)), (5, post), (1, read(9, 7))]),

@@ -4,7 +4,9 @@ use super::noise::Hidden;
 use super::results::{reason_of, stack_of, verdict_of};
 use super::{Findings, Row, Words};
 use crate::results::{DeadlockResult, WaitResult};
-use crate::trace::{EventId, Op};
+use crate::semantics::blocking::ends_by_anybody;
+use crate::semantics::locks::Step;
+use crate::trace::{EventId, ObjectId, Op, ThreadId};
 use crate::verdict::{Deadlock, Instances, Pair, Refutation, Verdict};
 
 impl Findings<'_> {
@@ -15,7 +17,11 @@ impl Findings<'_> {
         let words = self.words();
         let operations = deadlock.example.iter().map(|&event| {
             let thread = words.thread(self.trace.thread(event));
-            format!("{thread} {} at {}", words.wait(event), words.place(event))
+            format!(
+                "{thread} {} at {}",
+                words.wait(event, &deadlock.example),
+                words.place(event)
+            )
         });
         operations.collect::<Vec<_>>().join("; ")
     }
@@ -41,7 +47,7 @@ impl Findings<'_> {
                         thread: thread.0,
                         thread_name: words.thread_name(thread).map(str::to_owned),
                         event: event.0,
-                        waits_for: words.awaited(event),
+                        waits_for: words.awaited(event, &row.of.example),
                         file: top.and_then(|frame| frame.file.clone()),
                         line: top.and_then(|frame| frame.line),
                         function: top.and_then(|frame| frame.function.clone()),
@@ -62,10 +68,17 @@ impl Findings<'_> {
 }
 
 impl Words<'_> {
-    /// What an operation of a deadlock waits for: `mutex m`, `the end of thread 2`.
+    /// What an operation of a deadlock of all these waits for: `mutex m`, `the end of thread 2`, `a post of
+    /// semaphore s`.
     #[must_use]
-    pub fn awaited(&self, event: EventId) -> String {
+    pub fn awaited(&self, event: EventId, all: &[EventId]) -> String {
         match self.trace.op(event) {
+            Op::SemWait { semaphore } => format!("a post of {}", self.object(semaphore)),
+            Op::BarrierExit { barrier, .. } => format!("the others at {}", self.object(barrier)),
+            Op::OnceWait { once } => format!("the end of the initialization of {}", self.object(once)),
+            Op::WaitEnd { condition, .. } if self.holder(event, all).is_none() => {
+                format!("a notify of {}", self.object(condition))
+            }
             Op::Join { child } => format!("the end of {}", self.thread(child)),
             Op::AcquireShared { lock } => format!("{}, to read", self.object(lock)),
             Op::WaitEnd { lock, .. } => format!("{} again, to return from a wait", self.object(lock)),
@@ -73,10 +86,48 @@ impl Words<'_> {
         }
     }
 
+    /// Which thread of a deadlock of all these holds the lock that one of the operations waits for.
+    #[must_use]
+    pub fn holder(&self, event: EventId, all: &[EventId]) -> Option<ThreadId> {
+        let lock = self.trace.op(event).lock()?;
+        let at = all.iter().position(|&other| other == event).map_or(0, |at| at + 1);
+        let (before, behind) = all.split_at(at);
+        let mut others = behind.iter().chain(before).filter(|&&other| other != event);
+        let holder = others.find(|&&other| self.holds(other, lock))?;
+        Some(self.trace.thread(*holder))
+    }
+
+    /// Whether a deadlock of all these is one because nobody else is left: some wait for what any thread might do.
+    #[must_use]
+    pub fn stands_still(&self, all: &[EventId]) -> bool {
+        all.iter().any(|&event| match self.trace.op(event) {
+            Op::WaitEnd { .. } => self.holder(event, all).is_none(),
+            op => ends_by_anybody(op),
+        })
+    }
+
+    /// Whether the thread of an event holds a lock before it.
+    fn holds(&self, event: EventId, lock: ObjectId) -> bool {
+        let order = self.trace.program_order(self.trace.thread(event));
+        let before = &order[..self.trace.place(event) as usize];
+        let (mut depth, mut given_up) = (0_u32, Vec::new());
+        for (of, step) in before.iter().filter_map(|&before| Step::of(self.trace.op(before))) {
+            match step {
+                _ if of != lock => {}
+                Step::Take { .. } => depth += 1,
+                Step::GiveBack => depth = depth.saturating_sub(1),
+                Step::GiveUp => given_up.push(std::mem::take(&mut depth)),
+                Step::TakeAgain => depth = given_up.pop().unwrap_or(1),
+                Step::FindHeld { .. } => {}
+            }
+        }
+        depth > 0
+    }
+
     /// The same as a sentence: `waits for mutex m`.
     #[must_use]
-    pub fn wait(&self, event: EventId) -> String {
-        format!("waits for {}", self.awaited(event))
+    pub fn wait(&self, event: EventId, all: &[EventId]) -> String {
+        format!("waits for {}", self.awaited(event, all))
     }
 
     /// One sentence for each fact that the verdict on a deadlock leans on; none for a witnessed one.

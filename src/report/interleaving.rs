@@ -152,11 +152,15 @@ impl Interleaving<'_> {
                 };
                 format!("── another value: {seen}; in the trace, it read {recorded}")
             }
+            Goal::Deadlock(waiting) if self.words.stands_still(waiting) => {
+                "── deadlock: these wait, and nobody else is left".to_owned()
+            }
             Goal::Deadlock(_) => "── deadlock: these wait for each other".to_owned(),
         };
         writeln!(out, "{indent}{}", self.paint.warning(end))?;
         let mut pending = replay.accesses.iter().filter(|access| access.is_next);
-        pending.try_for_each(|access| self.pending(access, indent, out))?;
+        let all: Vec<EventId> = replay.accepted.goal.pending().collect();
+        pending.try_for_each(|access| self.pending(access, &all, indent, out))?;
         match replay.accepted.goal {
             Goal::OtherValue { read, .. } => self.writers(replay, read, indent, out),
             Goal::Race(..)
@@ -196,9 +200,9 @@ impl Interleaving<'_> {
         writeln!(out, "{indent}{}", self.paint.switch(format!("── {how}: {thread}")))
     }
 
-    fn pending(&self, pending: &PendingAccess, indent: &str, out: &mut dyn Write) -> io::Result<()> {
+    fn pending(&self, pending: &PendingAccess, all: &[EventId], indent: &str, out: &mut dyn Write) -> io::Result<()> {
         let Some(access) = self.words.trace.access(pending.event) else {
-            let action = format!("thread {} {}", pending.thread.0, self.words.wait(pending.event));
+            let action = format!("thread {} {}", pending.thread.0, self.words.wait(pending.event, all));
             return self.line(pending.event, &action, indent, out);
         };
         let mut action = format!("thread {} {}", pending.thread.0, self.words.intent(access));

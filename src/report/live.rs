@@ -54,11 +54,21 @@ impl Live<'_> {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write_deadlock(&self, number: usize, outcome: &Deadlocked, out: &mut dyn Write) -> io::Result<()> {
+    pub fn write_deadlock(
+        &self,
+        number: usize,
+        waiting: &[EventId],
+        outcome: &Deadlocked,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let words = self.words;
         match outcome {
             Deadlocked::Confirmed(waits) => {
-                let title = format!("CONFIRMED: witness {number}: the threads wait for each other for ever");
+                let how = match words.stands_still(waiting) {
+                    true => "the threads wait for ever, and nobody else is left",
+                    false => "the threads wait for each other for ever",
+                };
+                let title = format!("CONFIRMED: witness {number}: {how}");
                 writeln!(out, "{}", self.paint.warning(title))?;
                 waits.iter().try_for_each(|wait| writeln!(out, "  {wait}"))
             }
@@ -73,7 +83,12 @@ impl Live<'_> {
                 writeln!(out, "  why: {}", end_text(*end))?;
                 due.iter().try_for_each(|&event| {
                     let thread = words.thread(words.trace.thread(event));
-                    writeln!(out, "  due: {thread} {} at {}", words.wait(event), words.place(event))
+                    writeln!(
+                        out,
+                        "  due: {thread} {} at {}",
+                        words.wait(event, waiting),
+                        words.place(event)
+                    )
                 })
             }
         }

@@ -89,7 +89,7 @@ impl<'a> Other<'a> {
     /// What one of its operations does.
     pub(super) fn sentence(&self, words: &Words<'_>, event: EventId) -> String {
         match self.subject {
-            Subject::Deadlock(_) => words.wait(event),
+            Subject::Deadlock(deadlock) => words.wait(event, &deadlock.example),
             Subject::AtomicityViolation(_) => words.sentence(event),
         }
     }

@@ -495,14 +495,18 @@ impl Told<'_> {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let words = self.findings.words();
-        let after = deadlock.example.iter().cycle().skip(1);
-        for (&event, &next) in deadlock.example.iter().zip(after) {
-            let (thread, holder) = (self.findings.trace.thread(event), self.findings.trace.thread(next));
-            let whose = match self.findings.trace.op(event).lock() {
-                Some(_) => format!(", which {} holds", words.thread(holder)),
+        let all = &deadlock.example;
+        for &event in all {
+            let thread = self.findings.trace.thread(event);
+            let whose = match words.holder(event, all) {
+                Some(holder) => format!(", which {} holds", words.thread(holder)),
                 None => String::new(),
             };
-            let head = format!("{} {}{whose}:", capitalized(&words.thread(thread)), words.wait(event));
+            let head = format!(
+                "{} {}{whose}:",
+                capitalized(&words.thread(thread)),
+                words.wait(event, all)
+            );
             writeln!(out, "  {}", self.paint.access(head))?;
             self.stack(event, out)?;
             let held = replay.accesses.iter().find(|pending| pending.event == event);

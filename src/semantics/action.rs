@@ -245,6 +245,7 @@ impl Action<ObjectId> {
                 condition,
                 lock,
                 outcome,
+                ..
             } => {
                 let turned = match outcome {
                     WaitOutcome::Notified => Turned::Done,
@@ -257,7 +258,7 @@ impl Action<ObjectId> {
             Op::BarrierEnter { barrier, .. } => done(Action::BarrierEnter(barrier)),
             Op::BarrierExit { barrier, .. } => done(Action::BarrierExit(barrier)),
             Op::SemPost { semaphore } => done(Action::Post(semaphore)),
-            Op::SemWait { semaphore } => done(Action::Take(semaphore)),
+            Op::SemWait { semaphore, .. } => done(Action::Take(semaphore)),
             Op::SemWaitFailed { semaphore } => Some((Action::Take(semaphore), Turned::GaveUp)),
             Op::OnceBegin { once } => Some((Action::Once(once), Turned::Chosen)),
             Op::OnceWait { once } => done(Action::Once(once)),
@@ -304,14 +305,19 @@ impl Action<ObjectId> {
                 } else {
                     WaitOutcome::Notified
                 },
+                attempt,
             },
             Action::Notify(condition) => Op::Notify { condition },
             Action::NotifyAll(condition) => Op::NotifyAll { condition },
             Action::BarrierEnter(barrier) => Op::BarrierEnter { barrier, round },
-            Action::BarrierExit(barrier) => Op::BarrierExit { barrier, round },
+            Action::BarrierExit(barrier) => Op::BarrierExit {
+                barrier,
+                round,
+                attempt,
+            },
             Action::Post(semaphore) => Op::SemPost { semaphore },
             Action::Take(semaphore) if gave_up => Op::SemWaitFailed { semaphore },
-            Action::Take(semaphore) => Op::SemWait { semaphore },
+            Action::Take(semaphore) => Op::SemWait { semaphore, attempt },
             Action::Once(once) if turned == Turned::Chosen => Op::OnceBegin { once },
             Action::Once(once) => Op::OnceWait { once },
             Action::OnceEnd(once) => Op::OnceEnd { once },

@@ -1,7 +1,6 @@
 //! Operations that wait for another thread for as long as it does not move: for a lock that it holds, or for its end.
 //!
-//! The waits of conditions, semaphores, barriers and initializations end by what any thread does, and are not among
-//! them.
+//! The waits of conditions, semaphores, barriers and initializations end by what any thread does ([`ends_by_anybody`]).
 
 use super::locks::Step;
 use crate::trace::{EventId, ObjectId, Op, Sections, ThreadId, Trace};
@@ -20,6 +19,15 @@ pub enum Wait {
     End(ThreadId),
 }
 
+/// Whether an operation, if it has to wait, waits for what any thread might do.
+#[must_use]
+pub fn ends_by_anybody(op: Op) -> bool {
+    matches!(
+        op,
+        Op::SemWait { .. } | Op::WaitEnd { .. } | Op::BarrierExit { .. } | Op::OnceWait { .. }
+    )
+}
+
 impl Wait {
     /// What an operation waits for until a certain thread moves; `None` if it waits for nothing, would give up, or any
     /// thread may let it go on.
@@ -27,10 +35,11 @@ impl Wait {
     pub fn of(trace: &Trace, sections: &Sections, event: EventId) -> Option<Wait> {
         let op = trace.op(event);
         let (lock, shared) = match (op, Step::of(op)) {
+            // Whatever ends a wait at a condition, it needs its lock again.
+            (_, Some((lock, Step::TakeAgain))) => (lock, false),
             _ if trace.is_attempt(event) => return None,
             (Op::Join { child }, _) => return Some(Wait::End(child)),
             (_, Some((lock, Step::Take { shared }))) => (lock, shared),
-            (_, Some((lock, Step::TakeAgain))) => (lock, false),
             _ => return None,
         };
         (!sections.is_handed_over(lock)).then_some(Wait::Lock { lock, shared })

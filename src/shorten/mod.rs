@@ -319,6 +319,7 @@ mod tests {
             condition,
             lock,
             outcome: WaitOutcome::Notified,
+            attempt: false,
         };
         let events = [
             (1, FileOp::Acquire { lock, attempt: false }),

@@ -202,7 +202,10 @@ impl Builder {
         let id = EventId(self.trace.len() as u32);
         if let FileOp::Acquire { attempt: true, .. }
         | FileOp::AcquireShared { attempt: true, .. }
-        | FileOp::Join { attempt: true, .. } = event.op
+        | FileOp::Join { attempt: true, .. }
+        | FileOp::WaitEnd { attempt: true, .. }
+        | FileOp::BarrierExit { attempt: true, .. }
+        | FileOp::SemWait { attempt: true, .. } = event.op
         {
             self.trace.attempts.push(id);
         }

@@ -236,8 +236,8 @@ impl Trace {
         self.ops.get(event.index())
     }
 
-    /// Whether an operation that took effect, an acquire or a join, would have given up otherwise: at once, or when its
-    /// time was over.
+    /// Whether an operation that took effect, one that waits for other threads, would have given up otherwise: at once,
+    /// or when its time was over; or whether something outside of the trace might have ended it.
     #[must_use]
     pub fn is_attempt(&self, event: EventId) -> bool {
         self.attempts.binary_search(&event).is_ok()

@@ -197,6 +197,9 @@ macro_rules! as_in_file {
                     FileOp::Join { child, .. } => Op::Join { child },
                     FileOp::Acquire { lock, .. } => Op::Acquire { lock },
                     FileOp::AcquireShared { lock, .. } => Op::AcquireShared { lock },
+                    FileOp::WaitEnd { condition, lock, outcome, .. } => Op::WaitEnd { condition, lock, outcome },
+                    FileOp::BarrierExit { barrier, round, .. } => Op::BarrierExit { barrier, round },
+                    FileOp::SemWait { semaphore, .. } => Op::SemWait { semaphore },
                     FileOp::Read { .. }
                     | FileOp::Write { .. }
                     | FileOp::Use { .. }
@@ -217,6 +220,9 @@ macro_rules! as_in_file {
                     Op::Join { child } => FileOp::Join { child, attempt },
                     Op::Acquire { lock } => FileOp::Acquire { lock, attempt },
                     Op::AcquireShared { lock } => FileOp::AcquireShared { lock, attempt },
+                    Op::WaitEnd { condition, lock, outcome } => FileOp::WaitEnd { condition, lock, outcome, attempt },
+                    Op::BarrierExit { barrier, round } => FileOp::BarrierExit { barrier, round, attempt },
+                    Op::SemWait { semaphore } => FileOp::SemWait { semaphore, attempt },
                     Op::Access(_) | Op::Alloc { .. } => return None,
                 })
             }
@@ -228,6 +234,11 @@ macro_rules! as_in_file {
                     $(Op::$name { $($object,)* $($other,)* } => Op::$name { $($object: other($object),)* $($other,)* },)*
                     Op::Acquire { lock } => Op::Acquire { lock: other(lock) },
                     Op::AcquireShared { lock } => Op::AcquireShared { lock: other(lock) },
+                    Op::WaitEnd { condition, lock, outcome } => {
+                        Op::WaitEnd { condition: other(condition), lock: other(lock), outcome }
+                    }
+                    Op::BarrierExit { barrier, round } => Op::BarrierExit { barrier: other(barrier), round },
+                    Op::SemWait { semaphore } => Op::SemWait { semaphore: other(semaphore) },
                     Op::Join { .. } | Op::Access(_) | Op::Alloc { .. } => self,
                 }
             }
@@ -242,13 +253,10 @@ as_in_file! {
     Release { lock; }
     AcquireFailed { lock; shared }
     WaitBegin { condition, lock; }
-    WaitEnd { condition, lock; outcome }
     Notify { condition; }
     NotifyAll { condition; }
     BarrierEnter { barrier; round }
-    BarrierExit { barrier; round }
     SemPost { semaphore; }
-    SemWait { semaphore; }
     SemWaitFailed { semaphore; }
     SemValue { semaphore; value }
     OnceBegin { once; }

@@ -79,10 +79,11 @@ impl Analysis {
     }
 }
 
-/// The verdict on one cycle of code positions.
+/// The verdict on one cycle of code positions, or on one standstill.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Deadlock {
-    /// The positions, each of which waits for what the next one's thread holds, or for that thread's end.
+    /// The positions, each of which waits for what the next one's thread holds, or for that thread's end; of a
+    /// standstill, those at which all threads wait.
     pub positions: Vec<CodePosition>,
     /// Operations at these positions: those that are witnessed, else some that were looked at.
     pub example: Vec<EventId>,
@@ -90,6 +91,9 @@ pub struct Deadlock {
     pub verdict: Verdict,
     /// How many sets of operations were looked at.
     pub tried: u64,
+    /// Whether it is a standstill: nobody else is left, so that some wait for ever for what any thread might do.
+    #[serde(default)]
+    pub stands_still: bool,
 }
 
 /// The verdict on an access that may come between two accesses of another thread.

@@ -175,6 +175,7 @@ pub fn heap(path: &Path) {
         condition,
         lock,
         outcome: trace_format::WaitOutcome::Notified,
+        attempt: false,
     };
     let field = |offset| MemRange {
         addr: BLOCK + offset,

@@ -18,7 +18,7 @@ use program::{POLICIES, Program, place};
 use std::collections::BTreeSet;
 
 /// The programs that can deadlock, with the marks of the operations that wait for each other, and their harmless twins.
-const PROGRAMS: [(&str, &[&str], &[&str]); 9] = [
+const PROGRAMS: [(&str, &[&str], &[&str]); 17] = [
     (
         "two_locks",
         &["first", "second"],
@@ -36,6 +36,35 @@ const PROGRAMS: [(&str, &[&str], &[&str]); 9] = [
     ("spin_and_mutex", &["first", "second"], &["spin_and_trylock"]),
     ("transfer", &["transfer"], &["transfer_by_address"]),
     ("nested_calls", &["inner", "outer"], &["nested_calls_ordered"]),
+    // In these, nobody is left.
+    (
+        "signal_lost",
+        &["waiter", "main"],
+        &["signal_not_lost", "signal_lost_timed"],
+    ),
+    (
+        "two_conditions",
+        &["first", "second", "main"],
+        &["two_conditions_flags"],
+    ),
+    (
+        "semaphores",
+        &["first", "second", "main"],
+        &["semaphores_two_permits", "semaphores_timed"],
+    ),
+    ("one_permit_short", &["first", "second", "main"], &["one_permit_more"]),
+    (
+        "semaphore_under_lock",
+        &["first", "second", "main"],
+        &["semaphore_before_lock"],
+    ),
+    ("join_under_permit", &["worker", "main"], &["join_after_permit"]),
+    (
+        "barrier_under_lock",
+        &["first", "second", "main"],
+        &["barrier_before_lock"],
+    ),
+    ("once_and_lock", &["first", "second", "main"], &["once_before_lock"]),
 ];
 
 fn compiled(test: &str, name: &str) -> Program {
@@ -140,6 +169,24 @@ fn the_report_says_who_waits_for_whom() {
     assert!(all.stdout.contains("witness 1: deadlock at "), "{}", all.stdout);
     assert!(all.stdout.contains(": confirmed live"), "{}", all.stdout);
     assert_eq!(all.status, 66, "{}", all.stdout);
+}
+
+#[test]
+fn the_report_says_what_nobody_is_left_to_do() {
+    let program = compiled("left", "semaphores");
+    program.record(POLICIES[0], &[]);
+    let report = program.witness(&["analyze", "trace.bin"]);
+    for line in [
+        "  Thread 0 (main) waits for the end of thread 1:",
+        "  Thread 1 waits for a post of semaphore b:",
+        "  Thread 2 waits for a post of semaphore a:",
+        "── deadlock: these wait, and nobody else is left",
+    ] {
+        assert!(report.stdout.contains(line), "{line}: {}", report.stdout);
+    }
+    let live = program.live(&[]);
+    let confirmed = "CONFIRMED: witness 1: the threads wait for ever, and nobody else is left\n";
+    assert!(live.stdout.contains(confirmed), "{}", live.stdout);
 }
 
 #[test]

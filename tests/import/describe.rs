@@ -56,6 +56,7 @@ fn op(file: &TraceFile, op: &Op, variables: &mut HashMap<u64, usize>, with_value
             condition,
             lock,
             outcome,
+            ..
         } => {
             let outcome = match outcome {
                 WaitOutcome::Notified => "notified",

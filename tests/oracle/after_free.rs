@@ -6,12 +6,12 @@
 //! asked in some of all states that a prefix can reach, about every free and access, and about events that are neither.
 
 use super::brute_force::is_free;
-use super::checker::{Taken, schedule_of};
+use super::checker::schedule_of;
 use super::execution::{Execution, is_used_after};
-use super::machine::State;
+use super::states::each_state;
 use super::{Judged, LIMIT, environment, judge, random_trace, stored};
-use std::collections::{BTreeMap, HashSet};
-use trace_format::{Event, EventId, Tables};
+use std::collections::BTreeMap;
+use trace_format::{Event, Tables};
 use witness::check::Checker;
 use witness::schedule::Goal;
 use witness::trace::Trace;
@@ -27,16 +27,7 @@ fn checked(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
     let execution = Execution::new(tables, events);
     let trace = Trace::from_events(tables.clone(), events);
     let checker = Checker::new(&trace);
-    let start = State::start(&execution);
-    let mut visited = HashSet::from([start.clone()]);
-    let mut stack: Vec<(State, Vec<Taken>)> = vec![(start, Vec::new())];
-    while let Some((state, path)) = stack.pop() {
-        if visited.len() > LIMIT / 100 {
-            return Ok(());
-        }
-        let next: Vec<EventId> = (0..execution.threads())
-            .filter_map(|thread| state.next(&execution, thread))
-            .collect();
+    each_state(&execution, LIMIT / 100, &mut |state, path, next| {
         if random.u64(..100) < 5 {
             for free in execution.ids() {
                 for access in execution.ids() {
@@ -48,7 +39,7 @@ fn checked(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
                         && next.contains(&access)
                         && execution.conflict(free, access);
                     let goal = Goal::UseAfterFree { free, access };
-                    let said = checker.check(&schedule_of(&execution, &path, goal));
+                    let said = checker.check(&schedule_of(&execution, path, goal));
                     if said.is_ok() != expected {
                         return Err(format!(
                             "after {path:?}, {access:?} after {free:?} is {expected}, and the checker says {said:?}"
@@ -62,17 +53,9 @@ fn checked(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
                 }
             }
         }
-        for event in next {
-            for after in state.step(&execution, event) {
-                if visited.insert(after.state.clone()) {
-                    let mut path = path.clone();
-                    path.push((event, after.wakes));
-                    stack.push((after.state, path));
-                }
-            }
-        }
-    }
-    Ok(())
+        Ok(())
+    })
+    .map(drop)
 }
 
 #[test]

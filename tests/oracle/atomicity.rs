@@ -6,9 +6,10 @@
 //! positions has to be a candidate; it is witnessed if and only if some prefix shows one of its instances, and if it is
 //! refuted, the operations alone must not show any. The checker is asked in some of all states about any three events.
 
-use super::checker::{Taken, schedule_of};
+use super::checker::schedule_of;
 use super::execution::Execution;
 use super::machine::State;
+use super::states::each_state;
 use super::{LIMIT, environment, every_instance, random_trace, stored, structure};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use trace_format::{Event, EventId, Op, Tables};
@@ -131,17 +132,8 @@ fn checked(
     random: &mut fastrand::Rng,
     counts: &mut Counts,
 ) -> Result<(), String> {
-    let start = State::start(execution);
-    let mut visited = HashSet::from([start.clone()]);
-    let mut stack: Vec<(State, Vec<Taken>)> = vec![(start, Vec::new())];
-    while let Some((state, path)) = stack.pop() {
-        if visited.len() > LIMIT / 100 {
-            return Ok(());
-        }
-        let next: Vec<EventId> = (0..execution.threads())
-            .filter_map(|thread| state.next(execution, thread))
-            .collect();
-        for &second in &next {
+    each_state(execution, LIMIT / 100, &mut |state, path, next| {
+        for &second in next {
             if random.u64(..100) >= 8 {
                 continue;
             }
@@ -163,7 +155,7 @@ fn checked(
                     second,
                     both_next,
                 };
-                let said = checker.check(&schedule_of(execution, &path, goal));
+                let said = checker.check(&schedule_of(execution, path, goal));
                 if said.is_ok() != expected {
                     return Err(format!(
                         "after {path:?}, {triple:?} (both next: {both_next}) is {expected}, and the checker says {said:?}"
@@ -176,17 +168,9 @@ fn checked(
                 }
             }
         }
-        for event in next {
-            for after in state.step(execution, event) {
-                if visited.insert(after.state.clone()) {
-                    let mut path = path.clone();
-                    path.push((event, after.wakes));
-                    stack.push((after.state, path));
-                }
-            }
-        }
-    }
-    Ok(())
+        Ok(())
+    })
+    .map(drop)
 }
 
 /// Whether the operations alone show one of the triples.

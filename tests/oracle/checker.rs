@@ -467,7 +467,7 @@ fn is_execution(execution: &Execution) -> bool {
         Op::Notify { condition } | Op::NotifyAll { condition } => is(condition.0, ObjectKind::Condition),
         Op::BarrierEnter { barrier, .. } | Op::BarrierExit { barrier, .. } => is(barrier.0, ObjectKind::Barrier),
         Op::SemPost { semaphore }
-        | Op::SemWait { semaphore }
+        | Op::SemWait { semaphore, .. }
         | Op::SemWaitFailed { semaphore }
         | Op::SemValue { semaphore, .. } => is(semaphore.0, ObjectKind::Semaphore),
         Op::OnceBegin { once } | Op::OnceEnd { once } | Op::OnceWait { once } => is(once.0, ObjectKind::Once),

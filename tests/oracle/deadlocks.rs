@@ -3,13 +3,15 @@
 //! In every state that a feasible prefix of a small trace can reach, section 3 of `docs/SEMANTICS.md` says which of the
 //! operations that are next then wait for each other for ever. The analysis has to witness those cycles of positions,
 //! and no other; the checker accepts each schedule, and each set of operations in each state exactly if it is a
-//! deadlock there. What is refuted, the operations alone must not reach.
+//! deadlock there. What is refuted, the operations alone must not reach. Of standstills, those that are witnessed
+//! have to be there, and the checker accepts exactly these; how many the analysis finds is counted.
 
 use super::checker::{Taken, schedule_of};
 use super::execution::Execution;
 use super::machine::State;
+use super::states::{Each, each_state};
 use super::{LIMIT, environment, every_instance, random_trace, stored, structure};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use trace_format::{Event, EventId, Op, Tables};
 use witness::analyze::analyze;
 use witness::check::{Checker, validate};
@@ -31,6 +33,75 @@ impl Holders for State {
     fn reads(&self, lock: u32, thread: u32) -> bool {
         self.readers.contains_key(&(lock, thread))
     }
+}
+
+/// The threads that are there and have not ended: all that may do something.
+fn left(execution: &Execution, state: &State) -> Vec<u32> {
+    let last = execution.ids().last();
+    let ended = |thread: u32| {
+        let mut own = execution.of_thread(thread).iter();
+        own.any(|&event| *execution.op(event) == Op::End && state.is_done(execution, event) && Some(event) != last)
+    };
+    let there = |thread: u32| match execution.fork_of(thread) {
+        Some(fork) => state.is_done(execution, fork),
+        None => !execution.of_thread(thread).is_empty(),
+    };
+    let threads = 0..execution.threads();
+    threads.filter(|&thread| there(thread) && !ended(thread)).collect()
+}
+
+/// Whether an operation that is next can only go on when some thread has done something.
+fn waits_for_anybody(execution: &Execution, state: &State, event: EventId) -> bool {
+    match *execution.op(event) {
+        Op::SemWait { attempt: false, .. } | Op::BarrierExit { attempt: false, .. } => {
+            state.step(execution, event).is_empty()
+        }
+        Op::WaitEnd { attempt: false, .. } => state.is_asleep(execution, event),
+        Op::OnceWait { once } => {
+            let begun = |&thread: &u32| {
+                let own = execution.of_thread(thread).iter();
+                let done = own.filter(|&&event| state.is_done(execution, event));
+                let mut steps = done.filter_map(|&event| match *execution.op(event) {
+                    Op::OnceBegin { once: of } if of == once => Some(true),
+                    Op::OnceEnd { once: of } if of == once => Some(false),
+                    _ => None,
+                });
+                steps.next_back() == Some(true)
+            };
+            state.step(execution, event).is_empty() && left(execution, state).iter().any(begun)
+        }
+        _ => false,
+    }
+}
+
+/// Whether these operations that are next are those of all threads that are left, and none of them can ever go on.
+fn stand_still(execution: &Execution, handed_over: &BTreeSet<u32>, state: &State, next: &[EventId]) -> bool {
+    let all = left(execution, state);
+    let threads: BTreeSet<u32> = next.iter().map(|&event| execution.thread(event)).collect();
+    let waits = |&event: &EventId| {
+        let mut others = threads.iter();
+        waits_for_anybody(execution, state, event)
+            || others.any(|&other| waits_for(execution, handed_over, state, event, other))
+    };
+    !next.is_empty() && all.iter().all(|thread| threads.contains(thread)) && next.iter().all(waits)
+}
+
+/// The positions of those that wait otherwise than for locks and threads.
+fn key(execution: &Execution, next: &[EventId]) -> BTreeSet<u64> {
+    let others = next.iter().filter(|&&event| {
+        matches!(
+            execution.op(event),
+            Op::SemWait { .. } | Op::WaitEnd { .. } | Op::BarrierExit { .. } | Op::OnceWait { .. }
+        )
+    });
+    others.map(|&event| execution.pc(event)).collect()
+}
+
+/// What is found in all states: the cycles, by positions, and the standstills that have none, by their keys.
+#[derive(Default)]
+struct All {
+    cycles: BTreeSet<Vec<u64>>,
+    standstills: BTreeSet<BTreeSet<u64>>,
 }
 
 /// Whether an operation that is next waits for a certain other thread, as long as that one does not move.
@@ -104,40 +175,25 @@ fn positions(execution: &Execution, cycle: &[EventId]) -> Vec<u64> {
     all.min().unwrap_or_default()
 }
 
-/// Looks at a state, a way to it, and what is next there.
-type Each<'a> = dyn FnMut(&State, &[Taken], &[EventId]) -> Result<(), String> + 'a;
-
 /// The deadlocks of all feasible prefixes, by positions, with a way to each state. `None` if there are too many states.
-fn searched(execution: &Execution, each: &mut Each<'_>) -> Option<Result<BTreeSet<Vec<u64>>, String>> {
+fn searched(execution: &Execution, each: &mut Each<'_>) -> Option<Result<All, String>> {
     let handed_over = structure::handed_over(execution);
-    let start = State::start(execution);
-    let mut found = BTreeSet::new();
-    let mut visited = HashSet::from([start.clone()]);
-    let mut stack: Vec<(State, Vec<Taken>)> = vec![(start, Vec::new())];
-    while let Some((state, path)) = stack.pop() {
-        if visited.len() > LIMIT / 4 {
-            return None;
+    let mut found = All::default();
+    let all = each_state(execution, LIMIT / 4, &mut |state, path, next| {
+        let cycles = deadlocks(execution, &handed_over, state, next);
+        if cycles.is_empty() && stand_still(execution, &handed_over, state, next) {
+            found.standstills.insert(key(execution, next));
         }
-        let next: Vec<EventId> = (0..execution.threads())
-            .filter_map(|thread| state.next(execution, thread))
-            .collect();
-        for cycle in deadlocks(execution, &handed_over, &state, &next) {
-            found.insert(positions(execution, &cycle));
+        for cycle in cycles {
+            found.cycles.insert(positions(execution, &cycle));
         }
-        if let Err(wrong) = each(&state, &path, &next) {
-            return Some(Err(wrong));
-        }
-        for event in next {
-            for after in state.step(execution, event) {
-                if visited.insert(after.state.clone()) {
-                    let mut path = path.clone();
-                    path.push((event, after.wakes));
-                    stack.push((after.state, path));
-                }
-            }
-        }
+        each(state, path, next)
+    });
+    match all {
+        Ok(true) => Some(Ok(found)),
+        Ok(false) => None,
+        Err(wrong) => Some(Err(wrong)),
     }
-    Some(Ok(found))
 }
 
 #[derive(Default)]
@@ -149,6 +205,8 @@ struct Counts {
     refuted: u64,
     not_in_trace: u64,
     unknown: u64,
+    standstills: u64,
+    not_found: u64,
     accepted: u64,
     rejected: u64,
 }
@@ -157,8 +215,12 @@ struct Counts {
 fn with_attempts(events: &mut [Event], random: &mut fastrand::Rng) {
     let percent = [0, 0, 15][random.usize(..3)];
     for event in events {
-        if let Op::Acquire { attempt, .. } | Op::AcquireShared { attempt, .. } | Op::Join { attempt, .. } =
-            &mut event.op
+        if let Op::Acquire { attempt, .. }
+        | Op::AcquireShared { attempt, .. }
+        | Op::Join { attempt, .. }
+        | Op::WaitEnd { attempt, .. }
+        | Op::SemWait { attempt, .. }
+        | Op::BarrierExit { attempt, .. } = &mut event.op
         {
             *attempt = random.u64(..100) < percent;
         }
@@ -180,6 +242,7 @@ fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
         let some = next.iter().copied().filter(|_| random.bool());
         let mut asked = smallest.clone();
         asked.push(some.collect());
+        asked.push(next.to_vec());
         asked.push(execution.ids().filter(|_| random.u64(..10) == 0).collect());
         for set in asked {
             let inside = |event: &EventId| next.contains(event);
@@ -188,7 +251,7 @@ fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
                 set.iter()
                     .any(|&other| waits_for(&execution, &handed_over, state, event, execution.thread(other)))
             };
-            let expected = all && set.iter().all(waits);
+            let expected = all && (set.iter().all(waits) || stand_still(&execution, &handed_over, state, &set));
             match (
                 expected,
                 checker.check(&schedule_of(&execution, path, Goal::deadlock(set.clone()))),
@@ -215,7 +278,33 @@ fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
     }
     let by_operations = structure::deadlocks(&execution, LIMIT / 4, &mut |cycle| positions(&execution, cycle));
     let mut said: BTreeMap<&[u64], &Verdict> = BTreeMap::new();
-    for deadlock in &analysis.deadlocks {
+    let mut least: Vec<BTreeSet<u64>> = Vec::new();
+    for deadlock in analysis.deadlocks.iter().filter(|deadlock| deadlock.stands_still) {
+        let of = key(&execution, &deadlock.example);
+        let Verdict::Witnessed(schedule) = &deadlock.verdict else {
+            return Err(format!("a standstill is not witnessed: {:?}", deadlock.verdict));
+        };
+        if !found.standstills.contains(&of) || checker.check(schedule).is_err() {
+            return Err(format!("{:x?} is no standstill", deadlock.positions));
+        }
+        if least.iter().any(|other| other.is_subset(&of) || of.is_subset(other)) {
+            return Err(format!("{of:x?} is another one's"));
+        }
+        least.push(of);
+        counts.standstills += 1;
+    }
+    let is_least = |of: &&BTreeSet<u64>| {
+        let mut others = found.standstills.iter();
+        !others.any(|other| other != *of && other.is_subset(of))
+    };
+    let missed = found
+        .standstills
+        .iter()
+        .filter(is_least)
+        .filter(|of| !least.contains(of));
+    counts.not_found += missed.count() as u64;
+    let found = found.cycles;
+    for deadlock in analysis.deadlocks.iter().filter(|deadlock| !deadlock.stands_still) {
         if said.insert(&deadlock.positions, &deadlock.verdict).is_some() {
             return Err(format!("{:x?} twice", deadlock.positions));
         }
@@ -268,6 +357,7 @@ fn deadlocks_are_found_exactly() {
     for seed in first..first + traces {
         let (tables, mut events) = match seed % 4 {
             0 => random_trace::generate(seed),
+            1 => random_trace::standing::generate_standing(seed).unwrap_or_else(|| random_trace::generate(seed)),
             _ => random_trace::generate_nested(seed),
         };
         let mut random = fastrand::Rng::with_seed(seed);
@@ -285,12 +375,15 @@ fn deadlocks_are_found_exactly() {
         refuted,
         not_in_trace,
         unknown,
+        standstills,
+        not_found,
         accepted,
         rejected,
     } = counts;
     println!(
         "{compared} traces: {witnessed} deadlocks ({of_three} of three and more, {joins} with joins), {refuted} cycles refuted, \
-         {not_in_trace} not in the trace, {unknown} unknown; the checker accepted {accepted} and rejected {rejected}"
+         {not_in_trace} not in the trace, {unknown} unknown; {standstills} standstills, {not_found} not found; the \
+         checker accepted {accepted} and rejected {rejected}"
     );
     if traces >= 2_000 {
         let least = [
@@ -300,9 +393,11 @@ fn deadlocks_are_found_exactly() {
             joins,
             refuted,
             not_in_trace,
+            standstills,
             accepted,
             rejected,
         ];
         assert!(least.iter().all(|&count| count > 0), "some kind never came up");
+        assert!(not_found * 10 < standstills, "too many standstills are not found");
     }
 }

@@ -239,7 +239,7 @@ impl State {
             Op::BarrierEnter { barrier, round } => all(
                 &|_, op| matches!(*op, Op::BarrierEnter { barrier: same, round: earlier } if same == barrier && earlier < round),
             ),
-            Op::BarrierExit { barrier, round } => all(&|_, op| *op == Op::BarrierEnter { barrier, round }),
+            Op::BarrierExit { barrier, round, .. } => all(&|_, op| *op == Op::BarrierEnter { barrier, round }),
             Op::SemPost { semaphore } => {
                 *self
                     .count
@@ -247,7 +247,7 @@ impl State {
                     .or_insert(execution.initial_count(semaphore.0)) += 1;
                 true
             }
-            Op::SemWait { semaphore } => {
+            Op::SemWait { semaphore, .. } => {
                 let count = self
                     .count
                     .entry(semaphore.0)
@@ -288,6 +288,15 @@ impl State {
         if let Some(wait) = self.waits.get_mut(&id) {
             (wait.asleep, wait.woken) = (false, true);
         }
+    }
+
+    /// Whether the wait that ends with this event has begun, and nothing has woken it.
+    pub fn is_asleep(&self, execution: &Execution, end: EventId) -> bool {
+        let begin = execution
+            .begin_of_wait(end)
+            .or((execution.place(end) == 0).then_some(end));
+        let wait = begin.and_then(|begin| self.waits.get(&begin));
+        wait.is_some_and(|wait| wait.asleep)
     }
 
     /// The waits that have been woken and did not end yet.

@@ -6,11 +6,11 @@
 //! orders that some state violates, and to ask about exactly the memory that the page says; the checker is asked in
 //! some of the states, also about events that are no accesses. What is refuted, the operations alone must not reach.
 
-use super::checker::{Taken, schedule_of};
+use super::checker::schedule_of;
 use super::execution::{Execution, Leaves};
-use super::machine::State;
+use super::states::each_state;
 use super::{LIMIT, environment, every_instance, random_trace, stored, structure};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use trace_format::{Event, EventId, Op, Tables};
 use witness::analyze::{INITIALIZATION, Options, Order, Unfollowed, Work, analyze_with};
 use witness::check::{Checker, validate};
@@ -166,19 +166,10 @@ fn searched(
     random: &mut fastrand::Rng,
     counts: &mut Counts,
 ) -> Option<Result<BTreeSet<usize>, String>> {
-    let start = State::start(execution);
     let mut found = BTreeSet::new();
-    let mut visited = HashSet::from([start.clone()]);
-    let mut stack: Vec<(State, Vec<Taken>)> = vec![(start, Vec::new())];
-    while let Some((state, path)) = stack.pop() {
-        if visited.len() > LIMIT / 4 {
-            return None;
-        }
-        let next: Vec<EventId> = (0..execution.threads())
-            .filter_map(|thread| state.next(execution, thread))
-            .collect();
+    let all = each_state(execution, LIMIT / 4, &mut |state, path, next| {
         let done = |event| state.is_done(execution, event);
-        found.extend(answers(questions, &next, &done));
+        found.extend(answers(questions, next, &done));
         if random.u64(..100) < 4 {
             for _ in 0..10 {
                 let early = match random.bool() {
@@ -194,29 +185,25 @@ fn searched(
                     && next.contains(&early);
                 match (
                     expected,
-                    checker.check(&schedule_of(execution, &path, Goal::order(awaited.clone(), early))),
+                    checker.check(&schedule_of(execution, path, Goal::order(awaited.clone(), early))),
                 ) {
                     (true, Ok(_)) => counts.accepted += 1,
                     (false, Err(_)) => counts.rejected += 1,
                     (_, said) => {
-                        return Some(Err(format!(
+                        return Err(format!(
                             "after {path:?}, {early:?} before {awaited:?} is {expected}, and the checker says {said:?}"
-                        )));
+                        ));
                     }
                 }
             }
         }
-        for event in next {
-            for after in state.step(execution, event) {
-                if visited.insert(after.state.clone()) {
-                    let mut path = path.clone();
-                    path.push((event, after.wakes));
-                    stack.push((after.state, path));
-                }
-            }
-        }
+        Ok(())
+    });
+    match all {
+        Ok(true) => Some(Ok(found)),
+        Ok(false) => None,
+        Err(wrong) => Some(Err(wrong)),
     }
-    Some(Ok(found))
 }
 
 /// Judges a verdict: whether some prefix and whether the operations alone answer any of its questions with yes.

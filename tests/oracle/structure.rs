@@ -322,14 +322,14 @@ impl Progress {
                 self,
                 &|op| matches!(*op, Op::BarrierEnter { barrier: same, round: earlier } if same == barrier && earlier < round),
             ),
-            Op::BarrierExit { barrier, round } if rules.fixed.contains(&barrier.0) => {
+            Op::BarrierExit { barrier, round, .. } if rules.fixed.contains(&barrier.0) => {
                 all(self, &|op| *op == Op::BarrierEnter { barrier, round })
             }
             Op::SemPost { semaphore } => {
                 *self.permits(execution, semaphore.0) += 1;
                 true
             }
-            Op::SemWait { semaphore } => {
+            Op::SemWait { semaphore, .. } => {
                 let count = self.permits(execution, semaphore.0);
                 let some = *count > 0;
                 *count = count.saturating_sub(1);

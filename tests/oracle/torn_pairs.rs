@@ -10,6 +10,7 @@ use super::atomicity::does;
 use super::checker::{Taken, schedule_of};
 use super::execution::Execution;
 use super::machine::State;
+use super::states::each_state;
 use super::{LIMIT, environment, every_instance, random_trace, stored, structure};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::num::NonZeroUsize;
@@ -395,16 +396,7 @@ fn checked(
     random: &mut fastrand::Rng,
     counts: &mut Counts,
 ) -> Result<(), String> {
-    let start = State::start(execution);
-    let mut visited = HashSet::from([start.clone()]);
-    let mut stack: Vec<(State, Vec<Taken>)> = vec![(start, Vec::new())];
-    while let Some((state, path)) = stack.pop() {
-        if visited.len() > LIMIT / 100 {
-            return Ok(());
-        }
-        let next: Vec<EventId> = (0..execution.threads())
-            .filter_map(|thread| state.next(execution, thread))
-            .collect();
+    each_state(execution, LIMIT / 100, &mut |_, path, next| {
         let any = || EventId(random.u32(..execution.events.len() as u32));
         let mut strange: Vec<Four> = Vec::new();
         let mut any = any;
@@ -417,7 +409,7 @@ fn checked(
         }
         for &four in fours.iter().chain(&strange) {
             for unfinished in [false, true] {
-                let expected = is_torn(execution, &path, &next, four, unfinished);
+                let expected = is_torn(execution, path, next, four, unfinished);
                 let [first, of_first, of_second, second] = four;
                 let goal = Goal::TornPair {
                     first,
@@ -425,7 +417,7 @@ fn checked(
                     second,
                     unfinished,
                 };
-                let said = checker.check(&schedule_of(execution, &path, goal));
+                let said = checker.check(&schedule_of(execution, path, goal));
                 if said.is_ok() != expected {
                     return Err(format!(
                         "after {path:?}, {four:?} (unfinished: {unfinished}) is {expected}, and the checker says \
@@ -439,17 +431,9 @@ fn checked(
                 } += 1;
             }
         }
-        for event in next {
-            for after in state.step(execution, event) {
-                if visited.insert(after.state.clone()) {
-                    let mut path = path.clone();
-                    path.push((event, after.wakes));
-                    stack.push((after.state, path));
-                }
-            }
-        }
-    }
-    Ok(())
+        Ok(())
+    })
+    .map(drop)
 }
 
 /// Whether the operations alone show one of these.

@@ -192,7 +192,7 @@ impl Knowing {
             Op::Output { source: object } | Op::SemPost { semaphore: object } | Op::OnceEnd { once: object } => {
                 self.tell(thread, object.0)
             }
-            Op::SemWait { semaphore } => {
+            Op::SemWait { semaphore, .. } => {
                 self.hear(thread, semaphore.0);
                 self.tell_takers(thread, semaphore.0);
             }

@@ -148,6 +148,7 @@ impl State {
                 condition,
                 lock,
                 outcome,
+                ..
             } => {
                 require(!self.held.contains_key(&lock), "the lock is held")?;
                 let wait = self.waits.entry(me).or_default().pop();
@@ -175,14 +176,14 @@ impl State {
                 require(!self.left.contains(&(barrier, round)), "the round is over")?;
                 *self.enters.entry((barrier, round)).or_default() += 1;
             }
-            Op::BarrierExit { barrier, round } => {
+            Op::BarrierExit { barrier, round, .. } => {
                 self.left.insert((barrier, round));
                 let inside = self.enters.entry((barrier, round)).or_default();
                 *inside -= 1;
                 require(*inside >= 0, "more left than entered")?;
             }
             Op::SemPost { semaphore } => *self.count(semaphore, tables) += 1,
-            Op::SemWait { semaphore } => {
+            Op::SemWait { semaphore, .. } => {
                 let count = self.count(semaphore, tables);
                 *count -= 1;
                 require(*count >= 0, "the count is 0")?;

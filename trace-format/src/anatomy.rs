@@ -47,13 +47,21 @@ pub(crate) fn dissect(op: &Op) -> (Shape, Operands) {
             condition,
             lock,
             outcome,
-        } => (11, outcome as u8, condition.0.into(), lock.0.into(), 0),
+            attempt,
+        } => {
+            let parameter = outcome as u8 | u8::from(attempt) << 1;
+            (11, parameter, condition.0.into(), lock.0.into(), 0)
+        }
         Op::Notify { condition } => (12, 0, condition.0.into(), 0, 0),
         Op::NotifyAll { condition } => (13, 0, condition.0.into(), 0, 0),
         Op::BarrierEnter { barrier, round } => (14, 0, barrier.0.into(), round.into(), 0),
-        Op::BarrierExit { barrier, round } => (15, 0, barrier.0.into(), round.into(), 0),
+        Op::BarrierExit {
+            barrier,
+            round,
+            attempt,
+        } => (15, attempt.into(), barrier.0.into(), round.into(), 0),
         Op::SemPost { semaphore } => (16, 0, semaphore.0.into(), 0, 0),
-        Op::SemWait { semaphore } => (17, 0, semaphore.0.into(), 0, 0),
+        Op::SemWait { semaphore, attempt } => (17, attempt.into(), semaphore.0.into(), 0, 0),
         Op::OnceBegin { once } => (18, 0, once.0.into(), 0, 0),
         Op::OnceEnd { once } => (19, 0, once.0.into(), 0, 0),
         Op::OnceWait { once } => (20, 0, once.0.into(), 0, 0),
@@ -92,9 +100,10 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
         5 => MemoryOrder::SeqCst,
         _ => return Err(bad_shape),
     };
-    // Which parameters a kind has: none, one bit, a size, an order, or a size and an order.
+    // Which parameters a kind has: none, one bit or two, a size, an order, or a size and an order.
     let allowed = match kind {
-        3 | 6 | 7 | 9 | 11 => 0b1,
+        3 | 6 | 7 | 9 | 15 | 17 => 0b1,
+        11 => 0b11,
         4 | 5 | 30 | 33 => 0b111,
         24 => 0b11_1000,
         21..=23 => 0b11_1111,
@@ -108,7 +117,7 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
         addr: target,
         size: (parameter & 7) + 1,
     };
-    let flag = parameter == 1;
+    let flag = parameter & 1 == 1;
     Ok(match kind {
         0 => Op::Begin,
         1 => Op::End,
@@ -150,6 +159,7 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
                 condition: object_id(target)?,
                 lock: object_id(value)?,
                 outcome,
+                attempt: parameter & 0b10 != 0,
             }
         }
         12 => Op::Notify {
@@ -165,12 +175,14 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
         15 => Op::BarrierExit {
             barrier: object_id(target)?,
             round: narrow(value)?,
+            attempt: flag,
         },
         16 => Op::SemPost {
             semaphore: object_id(target)?,
         },
         17 => Op::SemWait {
             semaphore: object_id(target)?,
+            attempt: flag,
         },
         18 => Op::OnceBegin {
             once: object_id(target)?,

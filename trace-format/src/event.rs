@@ -206,6 +206,10 @@ pub enum Op {
         lock: ObjectId,
         /// Why it returned.
         outcome: WaitOutcome,
+        /// Whether something else than a notify of this program's threads would have ended it: its time, or another
+        /// process.
+        #[serde(default, skip_serializing_if = "is_false")]
+        attempt: bool,
     },
     /// Wakes one waiter, if there is one.
     Notify {
@@ -230,6 +234,10 @@ pub enum Op {
         barrier: ObjectId,
         /// The round.
         round: u32,
+        /// Whether something else than arrivals of this program's threads might have let it go on: another process,
+        /// or a library whose threads do other work there.
+        #[serde(default, skip_serializing_if = "is_false")]
+        attempt: bool,
     },
     /// Adds one to a semaphore.
     SemPost {
@@ -240,6 +248,10 @@ pub enum Op {
     SemWait {
         /// The semaphore.
         semaphore: ObjectId,
+        /// Whether it would have given up otherwise, at once or when its time was over, or another process might have
+        /// posted.
+        #[serde(default, skip_serializing_if = "is_false")]
+        attempt: bool,
     },
     /// An attempt to take one from a semaphore that found its count 0 and gave up, at once or when its time was over.
     SemWaitFailed {

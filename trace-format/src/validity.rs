@@ -44,14 +44,15 @@ impl Rows {
                 condition,
                 lock,
                 outcome: _,
+                attempt: _,
             } => {
                 self.object(condition)?;
                 self.object(lock)
             }
             Op::Notify { condition } | Op::NotifyAll { condition } => self.object(condition),
-            Op::BarrierEnter { barrier, round: _ } | Op::BarrierExit { barrier, round: _ } => self.object(barrier),
+            Op::BarrierEnter { barrier, round: _ } | Op::BarrierExit { barrier, .. } => self.object(barrier),
             Op::SemPost { semaphore }
-            | Op::SemWait { semaphore }
+            | Op::SemWait { semaphore, attempt: _ }
             | Op::SemWaitFailed { semaphore }
             | Op::SemValue { semaphore, value: _ } => self.object(semaphore),
             Op::OnceBegin { once } | Op::OnceEnd { once } | Op::OnceWait { once } => self.object(once),

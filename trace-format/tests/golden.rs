@@ -107,11 +107,13 @@ fn every_kind() -> Vec<Op> {
             condition: other,
             lock: object,
             outcome: WaitOutcome::Notified,
+            attempt: true,
         },
         Op::WaitEnd {
             condition: other,
             lock: object,
             outcome: WaitOutcome::TimedOut,
+            attempt: true,
         },
         Op::Notify { condition: other },
         Op::NotifyAll { condition: other },
@@ -122,9 +124,13 @@ fn every_kind() -> Vec<Op> {
         Op::BarrierExit {
             barrier: other,
             round: 3,
+            attempt: false,
         },
         Op::SemPost { semaphore: other },
-        Op::SemWait { semaphore: other },
+        Op::SemWait {
+            semaphore: other,
+            attempt: false,
+        },
         Op::OnceBegin { once: other },
         Op::OnceEnd { once: other },
         Op::OnceWait { once: other },

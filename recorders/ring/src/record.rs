@@ -202,6 +202,8 @@ pub enum Record {
         class: ObjectClass,
         lock: u64,
         timed_out: bool,
+        /// Whether something else than a notify would have ended it: its time, or another process.
+        attempt: bool,
     },
     Notify {
         pc: u64,
@@ -214,9 +216,11 @@ pub enum Record {
         barrier: u64,
         last: bool,
     },
+    /// `attempt` if others than the program's own threads might have let it go on.
     BarrierExit {
         pc: u64,
         barrier: u64,
+        attempt: bool,
     },
     /// `count` is the semaphore's before the event; `shared` if processes share it.
     SemPost {
@@ -225,11 +229,13 @@ pub enum Record {
         count: u32,
         shared: bool,
     },
+    /// `timed` if it would not have waited for ever.
     SemWait {
         pc: u64,
         semaphore: u64,
         count: u32,
         shared: bool,
+        timed: bool,
     },
     /// An attempt found the count 0, and gave up.
     SemWaitFailed {

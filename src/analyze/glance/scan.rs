@@ -181,7 +181,7 @@ impl Scan {
             Op::Release { lock } => self.release(thread, lock, false),
             Op::WaitBegin { lock, .. } => self.release(thread, lock, true),
             Op::SemPost { semaphore } => self.count(number, semaphore, 1),
-            Op::SemWait { semaphore } => self.count(number, semaphore, -1),
+            Op::SemWait { semaphore, .. } => self.count(number, semaphore, -1),
             Op::Fork { child } => self.fork(thread, child),
             Op::Join { child, .. } => self.join(thread, child),
             _ => {}

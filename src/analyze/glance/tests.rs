@@ -146,10 +146,24 @@ fn a_window_knows_what_was_held_and_counted_before_it() {
         making.add(1, 10, write(0x10_0000 + 4 * (place % 50), 1));
     }
     making
-        .add(1, 42, Op::SemWait { semaphore: PERMITS })
+        .add(
+            1,
+            42,
+            Op::SemWait {
+                semaphore: PERMITS,
+                attempt: false,
+            },
+        )
         .add(1, 20, write(FLAG, 1));
     making.add(1, 43, Op::Release { lock: N }).add(2, 21, write(FLAG, 2));
-    making.add(2, 44, Op::SemWait { semaphore: PERMITS });
+    making.add(
+        2,
+        44,
+        Op::SemWait {
+            semaphore: PERMITS,
+            attempt: false,
+        },
+    );
     assert_eq!(looks(&mut making), [true, false]);
     // As it was before: where a permit is missing, nothing is an execution, and nothing is shown.
     making.events.retain(|&(.., op)| !matches!(op, Op::SemPost { .. }));

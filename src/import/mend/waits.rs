@@ -145,6 +145,8 @@ impl Mender {
             condition,
             lock,
             outcome,
+            // These traces do not say which waits have a limit in time.
+            attempt: true,
         };
         self.build.event(line, thread, pc, end)?;
         Ok(at_acquire)

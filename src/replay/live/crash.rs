@@ -1,16 +1,12 @@
 //! A null pointer itself: the program runs along the schedule, its thread reads 0, goes on by itself, and dies of it.
 
+use super::beyond::beyond;
 use super::{LiveError, Planner};
-use crate::record::ProcessNumber;
 use crate::schedule::Schedule;
-use crate::session::{Bounds, Launch, Session, Settings};
+use crate::session::Launch;
 use crate::trace::{EventId, LoadError};
 use rustix::process::Signal;
-use std::time::Duration;
 use trace_format::{PendingKind, ProgramEnd};
-
-/// How long the program may go on behind the read before the run is ended.
-const GOES_ON: Duration = Duration::from_secs(10);
 
 /// No object lies below this address.
 const FIRST_PAGE: u64 = 4096;
@@ -39,24 +35,10 @@ pub enum Crashed {
 /// [`LiveError`]. That the program goes another way is a [`Crashed`].
 pub fn crash(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch) -> Result<Crashed, LiveError> {
     let trace = planner.checker().trace();
-    if launch.descent.is_some() {
-        let number = ProcessNumber::of(&trace.tables().meta);
-        return Err(LiveError::ForkedProcess {
-            number: number.map_or_else(String::new, |number| number.to_string()),
-        });
-    }
-    let plan = planner.plan(schedule)?;
-    let steps = plan.steps().ok_or(LiveError::TooManyThreads)?;
-    let bounds = Bounds {
-        timeout: Some(GOES_ON + launch.patience),
-        patience: Some(launch.patience),
-        max_events: None,
-        usual: None,
+    let ran = match beyond(planner, schedule, launch)? {
+        Ok(ran) => ran,
+        Err(left_at) => return Ok(Crashed::Diverged(left_at)),
     };
-    let ran = Session::new(launch, bounds)?.follow(&steps, Settings::fifo())?;
-    if let Some(diverged) = ran.diverged {
-        return Ok(Crashed::Diverged(plan.event(diverged.step())));
-    }
     let live = ran.trace().map_err(LoadError::Read)?;
     let readers: Vec<_> = schedule.goal.pending().map(|read| trace.thread(read)).collect();
     let mut pending = live.tables().meta.pending.iter().rev();

@@ -1,17 +1,12 @@
 //! A deadlock itself: the program runs along the schedule, goes on by itself, and its threads wait for each other.
 
+use super::beyond::beyond;
 use super::{LiveError, Planner};
-use crate::record::ProcessNumber;
 use crate::schedule::Schedule;
-use crate::session::{Bounds, Session};
-use crate::session::{Launch, Settings};
+use crate::session::Launch;
 use crate::standstill::{Standstill, Wait};
 use crate::trace::{EventId, LoadError, Op, Trace};
-use std::time::Duration;
 use trace_format::{PendingKind, ProgramEnd, TraceFile};
-
-/// How long threads that take no part in a deadlock may go on before the run is ended.
-const OTHERS_GO_ON: Duration = Duration::from_secs(10);
 
 /// What became of a run that was to end in a deadlock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,24 +30,10 @@ pub enum Deadlocked {
 /// [`LiveError`]. That the program goes another way is a [`Deadlocked`].
 pub fn deadlock(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch) -> Result<Deadlocked, LiveError> {
     let trace = planner.checker().trace();
-    if launch.descent.is_some() {
-        let number = ProcessNumber::of(&trace.tables().meta);
-        return Err(LiveError::ForkedProcess {
-            number: number.map_or_else(String::new, |number| number.to_string()),
-        });
-    }
-    let plan = planner.plan(schedule)?;
-    let steps = plan.steps().ok_or(LiveError::TooManyThreads)?;
-    let bounds = Bounds {
-        timeout: Some(OTHERS_GO_ON + launch.patience),
-        patience: Some(launch.patience),
-        max_events: None,
-        usual: None,
+    let ran = match beyond(planner, schedule, launch)? {
+        Ok(ran) => ran,
+        Err(left_at) => return Ok(Deadlocked::Diverged(left_at)),
     };
-    let ran = Session::new(launch, bounds)?.follow(&steps, Settings::fifo())?;
-    if let Some(diverged) = ran.diverged {
-        return Ok(Deadlocked::Diverged(plan.event(diverged.step())));
-    }
     let live = ran.trace().map_err(LoadError::Read)?;
     let standstill = Standstill::of(&live).map_err(LoadError::Read)?;
     let mut waits = Vec::new();
@@ -80,6 +61,9 @@ fn waits_there(trace: &Trace, event: EventId, live: &TraceFile) -> bool {
         Op::Join { .. } => &[PendingKind::Join],
         // Before it is notified, it does not even try to get the lock again.
         Op::WaitEnd { .. } => &[PendingKind::Acquire, PendingKind::Condition],
+        Op::SemWait { .. } => &[PendingKind::Semaphore],
+        Op::BarrierExit { .. } => &[PendingKind::Barrier],
+        Op::OnceWait { .. } => &[PendingKind::Once],
         _ => &[PendingKind::Acquire],
     };
     let pending = &live.tables().meta.pending;

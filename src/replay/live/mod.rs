@@ -8,6 +8,7 @@
 //! an exact schedule to follow instead of a random search.
 
 mod again;
+mod beyond;
 mod builds;
 mod compare;
 mod crash;

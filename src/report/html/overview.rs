@@ -170,7 +170,12 @@ fn cycle(trace: usize, findings: &Findings<'_>, row: &Row<'_, Deadlock>, picture
     let explanation = words.explanation_of_deadlock(row.of);
     let has_picture = pictured.iter().any(|other| other.entry == row.entry);
     let number = row.number.filter(|_| has_picture);
-    let mut awaited: Vec<String> = row.of.example.iter().map(|&event| words.awaited(event)).collect();
+    let mut awaited: Vec<String> = row
+        .of
+        .example
+        .iter()
+        .map(|&event| words.awaited(event, &row.of.example))
+        .collect();
     awaited.dedup();
     html! {
         tr data-verdict=(verdict) data-race=[number.map(|number| anchor(trace, number))] {

@@ -252,7 +252,14 @@ impl<'a> Picture<'a> {
     fn card(&self, pending: &PendingAccess, letter: char) -> Markup {
         let words = self.findings.words();
         let access = self.findings.trace.access(pending.event);
-        let mut action = access.map_or_else(|| words.wait(pending.event), |access| words.intent(access));
+        let all = || {
+            self.replay
+                .accesses
+                .iter()
+                .map(|access| access.event)
+                .collect::<Vec<_>>()
+        };
+        let mut action = access.map_or_else(|| words.wait(pending.event, &all()), |access| words.intent(access));
         if let Some(access) = access {
             match (access.kind.reads(), access.kind.writes(), pending.memory) {
                 (true, false, Some(memory)) => action += &format!(", now {}", value(memory)),

@@ -9,6 +9,7 @@ use crate::report::words::capitalized;
 use crate::report::{Findings, Race, Row};
 use crate::schedule::{Goal, Schedule};
 use crate::symbols::printable;
+use crate::trace::EventId;
 use crate::verdict::{AtomicityViolation, Deadlock, Entry};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
@@ -70,7 +71,12 @@ pub(super) fn deadlock(
     sources: &Sources,
 ) -> Option<Markup> {
     let words = findings.words();
-    let awaited: Vec<String> = row.of.example.iter().map(|&event| words.awaited(event)).collect();
+    let awaited: Vec<String> = row
+        .of
+        .example
+        .iter()
+        .map(|&event| words.awaited(event, &row.of.example))
+        .collect();
     let finding = Finding {
         number: row.number?,
         entry: row.entry,
@@ -79,9 +85,17 @@ pub(super) fn deadlock(
         title: html! { "Deadlock: threads wait for " span.memory { (awaited.join(" and ")) } },
         pairs: 1,
         others: html! {},
-        how: "Each of these operations waits for another of the threads, for ever. An independent checker has \
-              executed this schedule."
-            .to_owned(),
+        how: match row.of.stands_still {
+            true => {
+                "Each of these operations waits, and no other thread is left. An independent checker has executed this \
+                 schedule."
+            }
+            false => {
+                "Each of these operations waits for another of the threads, for ever. An independent checker has \
+                 executed this schedule."
+            }
+        }
+        .to_owned(),
         suppression: None,
     };
     Some(finding.section(trace, findings, replay, sources))
@@ -155,7 +169,7 @@ impl Finding<'_> {
                 }
                 div.pair {
                     @for (shown, letter) in replay.accesses.iter().zip(LETTERS) {
-                        (side(findings, shown, letter, sources))
+                        (side(findings, shown, &replay.accesses, letter, sources))
                     }
                 }
                 (self.others)
@@ -192,11 +206,20 @@ fn others(findings: &Findings<'_>, race: &Race<'_>) -> Markup {
 }
 
 /// One of the accesses, or operations that wait, with its call stack, its locks and its source.
-fn side(findings: &Findings<'_>, pending: &PendingAccess, letter: char, sources: &Sources) -> Markup {
+fn side(
+    findings: &Findings<'_>,
+    pending: &PendingAccess,
+    all: &[PendingAccess],
+    letter: char,
+    sources: &Sources,
+) -> Markup {
     let (trace, words) = (findings.trace, findings.words());
     let kind = match trace.access(pending.event) {
         Some(access) => words.access_noun(access).to_owned(),
-        None => format!("wait for {}", words.awaited(pending.event)),
+        None => {
+            let all: Vec<EventId> = all.iter().map(|access| access.event).collect();
+            format!("wait for {}", words.awaited(pending.event, &all))
+        }
     };
     let frames = findings
         .symbols

@@ -14,7 +14,7 @@ pub use suppressions::{Names, ReportType, Reported, SuppressionError, Suppressio
 use super::Words;
 use super::words::name_of;
 use crate::symbols::{Frame, file_name};
-use crate::trace::EventId;
+use crate::trace::{EventId, Op};
 use crate::verdict::{Analysis, AtomicityViolation, Deadlock, Entry, Pair, Verdict};
 use hashbrown::HashMap;
 use twox_hash::XxHash64;
@@ -152,14 +152,21 @@ fn side(words: &Words<'_>, event: EventId) -> String {
 /// That of a deadlock: its functions, and what is waited for in them.
 fn id_of_deadlock(words: &Words<'_>, deadlock: &Deadlock) -> String {
     let of = |&event: &EventId| {
-        let lock = words
-            .trace
-            .op(event)
-            .lock()
-            .and_then(|lock| words.trace.tables().object(lock));
+        let op = words.trace.op(event);
+        let object = match op {
+            Op::SemWait { semaphore } => Some(semaphore),
+            Op::BarrierExit { barrier, .. } => Some(barrier),
+            Op::OnceWait { once } => Some(once),
+            _ => op.lock(),
+        };
+        let lock = object.and_then(|object| words.trace.tables().object(object));
         // Only what has a name is the same in the next run.
         let named = lock.is_some_and(|lock| lock.name.is_some() || words.symbols.variable(lock.addr).is_some());
-        let awaited = if named { words.awaited(event) } else { String::new() };
+        let awaited = if named {
+            words.awaited(event, &deadlock.example)
+        } else {
+            String::new()
+        };
         format!("{}\0{awaited}", side(words, event))
     };
     let mut sides: Vec<String> = deadlock.example.iter().map(of).collect();

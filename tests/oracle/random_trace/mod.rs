@@ -4,6 +4,7 @@
 //! variables, values and objects, so that there is much to confuse.
 
 mod memory;
+pub mod standing;
 mod synchronization;
 
 use std::collections::{BTreeMap, BTreeSet};

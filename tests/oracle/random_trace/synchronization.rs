@@ -216,6 +216,7 @@ impl World {
                 condition,
                 lock,
                 outcome,
+                attempt: false,
             },
         );
     }
@@ -229,7 +230,13 @@ impl World {
             self.emit(thread, Op::SemValue { semaphore, value });
         } else if *count > 0 && self.random.0.u64(..100) < 60 {
             *count -= 1;
-            self.emit(thread, Op::SemWait { semaphore });
+            self.emit(
+                thread,
+                Op::SemWait {
+                    semaphore,
+                    attempt: false,
+                },
+            );
         } else if *count == 0 && self.random.0.u64(..100) < 35 {
             self.emit(thread, Op::SemWaitFailed { semaphore });
         } else if self.random.0.u64(..100) < 50 {
@@ -252,7 +259,14 @@ impl World {
         if self.entered >= 2 * (round + 1) {
             self.mood[thread] = Mood::Running;
             let barrier = ObjectId(BARRIER);
-            self.emit(thread, Op::BarrierExit { barrier, round });
+            self.emit(
+                thread,
+                Op::BarrierExit {
+                    barrier,
+                    round,
+                    attempt: false,
+                },
+            );
         }
     }
 

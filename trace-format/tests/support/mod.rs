@@ -75,10 +75,11 @@ pub fn op() -> impl Strategy<Value = Op> {
         object().prop_map(|lock| Op::Release { lock }),
         (object(), any::<bool>()).prop_map(|(lock, shared)| Op::AcquireFailed { lock, shared }),
         (object(), object()).prop_map(|(condition, lock)| Op::WaitBegin { condition, lock }),
-        (object(), object(), outcome).prop_map(|(condition, lock, outcome)| Op::WaitEnd {
+        (object(), object(), outcome, any::<bool>()).prop_map(|(condition, lock, outcome, attempt)| Op::WaitEnd {
             condition,
             lock,
-            outcome
+            outcome,
+            attempt,
         }),
         object().prop_map(|condition| Op::Notify { condition }),
         object().prop_map(|condition| Op::NotifyAll { condition }),
@@ -89,9 +90,13 @@ pub fn op() -> impl Strategy<Value = Op> {
         child().prop_map(|child| Op::Fork { child }),
         (child(), any::<bool>()).prop_map(|(child, attempt)| Op::Join { child, attempt }),
         (object(), round.clone()).prop_map(|(barrier, round)| Op::BarrierEnter { barrier, round }),
-        (object(), round).prop_map(|(barrier, round)| Op::BarrierExit { barrier, round }),
+        (object(), round, any::<bool>()).prop_map(|(barrier, round, attempt)| Op::BarrierExit {
+            barrier,
+            round,
+            attempt
+        }),
         object().prop_map(|semaphore| Op::SemPost { semaphore }),
-        object().prop_map(|semaphore| Op::SemWait { semaphore }),
+        (object(), any::<bool>()).prop_map(|(semaphore, attempt)| Op::SemWait { semaphore, attempt }),
         object().prop_map(|semaphore| Op::SemWaitFailed { semaphore }),
         (object(), any::<u32>()).prop_map(|(semaphore, value)| Op::SemValue { semaphore, value }),
         object().prop_map(|once| Op::OnceBegin { once }),

@@ -86,6 +86,7 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
             class,
             lock,
             timed_out,
+            attempt,
         } => {
             let (depth, condition) = match tables.waiting.remove(&thread) {
                 Some(waiting) => waiting,
@@ -93,7 +94,13 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
             };
             let lock = objects.at(class, lock, 0);
             lock.take_again(thread, depth);
-            flagged(pc, kind::WAIT_END, timed_out, condition, lock.number);
+            shaped(
+                pc,
+                kind::WAIT_END,
+                u8::from(timed_out) | u8::from(attempt) << 1,
+                condition,
+                lock.number,
+            );
         }
         Record::Notify { pc, condition, all } => {
             let kind = if all { kind::NOTIFY_ALL } else { kind::NOTIFY };
@@ -106,12 +113,12 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
             tables.entered.insert(thread, (number, round));
             flagged(pc, kind::BARRIER_ENTER, false, number, round);
         }
-        Record::BarrierExit { pc, barrier } => {
+        Record::BarrierExit { pc, barrier, attempt } => {
             // The one that the thread entered, even if it was destroyed before all had left.
             if let Some((number, round)) = tables.entered.remove(&thread) {
                 // Of one that processes share, the first who leaves a round shows that it is full.
                 objects.complete(barrier, number, round);
-                flagged(pc, kind::BARRIER_EXIT, false, number, round);
+                flagged(pc, kind::BARRIER_EXIT, attempt, number, round);
             }
         }
         Record::SemPost {
@@ -130,10 +137,12 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
             semaphore,
             count,
             shared,
+            timed,
         } => {
             let known = semaphore_at(objects, pc, semaphore, count);
             known.permits = known.permits.saturating_sub(1);
-            at(pc, kind::SEM_WAIT, known.number.into());
+            let number = known.number;
+            flagged(pc, kind::SEM_WAIT, timed || shared, number, 0);
             told_others(objects, pc, semaphore, shared);
         }
         Record::SemWaitFailed { pc, semaphore } => {
@@ -207,10 +216,15 @@ fn permits_of(objects: &mut Objects, semaphore: u64) -> u64 {
 
 /// An event with a flag and a number as its value.
 fn flagged(pc: u64, kind: u8, flag: bool, target: u32, value: u32) {
+    shaped(pc, kind, flag.into(), target, value);
+}
+
+/// The same with several flags.
+fn shaped(pc: u64, kind: u8, parameter: u8, target: u32, value: u32) {
     let operands = Operands {
         target: target.into(),
         value: value.into(),
         written: 0,
     };
-    event_of(pc, Shape::flagged(kind, flag), operands);
+    event_of(pc, Shape { kind, parameter }, operands);
 }

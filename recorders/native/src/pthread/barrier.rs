@@ -36,6 +36,7 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, pc: usize) -> 
         pending::push(Record::BarrierExit {
             pc,
             barrier: key as u64,
+            attempt: true,
         });
         return result;
     }
@@ -54,6 +55,7 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, pc: usize) -> 
     pending::push(Record::BarrierExit {
         pc,
         barrier: key as u64,
+        attempt: false,
     });
     if last { libc::PTHREAD_BARRIER_SERIAL_THREAD } else { 0 }
 }

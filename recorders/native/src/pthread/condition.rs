@@ -74,6 +74,7 @@ unsafe fn wait_until(
         class,
         lock: lock_addr,
         timed_out: woken != Woken::Thread,
+        attempt: deadline != NEVER || is_shared(condition),
     });
     if result == libc::ENOTRECOVERABLE {
         // It has not got the lock that the end of a wait takes.

@@ -27,8 +27,8 @@ fn count(semaphore: *mut sem_t) -> u32 {
     value.max(0) as u32
 }
 
-/// Takes one if there is one.
-unsafe fn take(semaphore: *mut sem_t, pc: usize) -> c_int {
+/// Takes one if there is one; `timed`: it does not wait for ever.
+unsafe fn take(semaphore: *mut sem_t, timed: bool, pc: usize) -> c_int {
     let count = count(semaphore);
     // SAFETY: the program's own semaphore.
     let result = unsafe { real::sem_trywait(semaphore) };
@@ -39,6 +39,7 @@ unsafe fn take(semaphore: *mut sem_t, pc: usize) -> c_int {
             // Another process may have posted since it was looked at.
             count: count.max(1),
             shared: is_shared(semaphore),
+            timed,
         });
     }
     result
@@ -47,7 +48,7 @@ unsafe fn take(semaphore: *mut sem_t, pc: usize) -> c_int {
 /// As [`take`], and gives up if there is none: that it found none is an event.
 unsafe fn attempt(semaphore: *mut sem_t, pc: usize) -> c_int {
     // SAFETY: the program's own semaphore.
-    let result = unsafe { take(semaphore, pc) };
+    let result = unsafe { take(semaphore, true, pc) };
     let errno = save_errno();
     if result != 0 && errno == libc::EAGAIN {
         pending::push(Record::SemWaitFailed {
@@ -64,7 +65,7 @@ unsafe fn wait_until(inside: &RuntimeGuard, semaphore: *mut sem_t, deadline: i64
     loop {
         inside.may_be_cancelled();
         // SAFETY: the program's own semaphore.
-        let result = unsafe { take(semaphore, pc) };
+        let result = unsafe { take(semaphore, deadline != NEVER, pc) };
         if result == 0 {
             restore_errno(errno);
             return 0;

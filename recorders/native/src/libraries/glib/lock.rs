@@ -77,6 +77,7 @@ unsafe fn wait(inside: &RuntimeGuard, condition: *mut c_void, mutex: *mut c_void
         class: CLASS,
         lock,
         timed_out: woken != Woken::Thread,
+        attempt: deadline != NEVER,
     });
     if woken == Woken::Deadline {
         clocks::waited_until(deadline);

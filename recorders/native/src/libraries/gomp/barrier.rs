@@ -58,6 +58,8 @@ pub fn pass(inside: &RuntimeGuard, member: &Member, pc: usize) {
     pending::push(Record::BarrierExit {
         pc: pc as u64,
         barrier: team.barrier,
+        // Its threads do the team's other tasks there.
+        attempt: true,
     });
 }
 
