@@ -153,6 +153,7 @@ mod tests {
             let [begin, end] = [
                 Op::WaitBegin { condition, lock },
                 Op::WaitEnd {
+                    attempt: false,
                     condition,
                     lock,
                     outcome,
