@@ -36,8 +36,11 @@ pub fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A new file, in place of what has the name: a link is removed, not followed.
-pub(crate) fn create(path: &Path, readers: Readers) -> io::Result<File> {
+/// A file that is not there yet: whoever of several makes it first has made it.
+///
+/// # Errors
+/// [`io::ErrorKind::AlreadyExists`], also if the name is that of a link; what else the system says.
+pub fn create_new(path: &Path, readers: Readers) -> io::Result<File> {
     let mode = match readers {
         Readers::Owner => 0o600,
         Readers::AsUsual => 0o666,
@@ -45,8 +48,13 @@ pub(crate) fn create(path: &Path, readers: Readers) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true).mode(mode);
     options.custom_flags(OFlags::NOFOLLOW.bits() as i32);
+    options.open(path)
+}
+
+/// A new file, in place of what has the name: a link is removed, not followed.
+pub(crate) fn create(path: &Path, readers: Readers) -> io::Result<File> {
     for _ in 0..TRIES {
-        match options.open(path) {
+        match create_new(path, readers) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}

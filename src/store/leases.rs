@@ -10,12 +10,11 @@ use super::{StoreError, at, has_shard, remove, shard_path};
 use crate::analyze::Shard;
 use crate::store::PlanId;
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
-use safe_files::{make_folder, random_name};
+use safe_files::{Readers, create_new, make_folder, random_name};
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::num::NonZeroU32;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -138,7 +137,7 @@ pub struct Lease {
 impl Lease {
     /// `None` if somebody has it.
     fn take(shard: Shard, path: &Path, lasts: Duration) -> Result<Option<Lease>, StoreError> {
-        let file = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        let file = match create_new(path, Readers::Owner) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
             file => at(path, file)?,
         };

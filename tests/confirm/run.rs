@@ -147,7 +147,12 @@ fn what_no_schedule_shows_is_refuted_once_all_are_covered() {
 fn runs_are_chosen_so_that_they_fail() {
     let folder = folder("run-chosen");
     compile_own(&folder, "nested_monitor");
-    let run = |runs: &str| witness(&folder, &["run", "--runs", runs, "-o", "r.bin", "--", "./nested_monitor"]);
+    let run = |runs: &str| {
+        witness(
+            &folder,
+            &["run", "--runs", runs, "-o", "r.bin", "--", "./nested_monitor"],
+        )
+    };
     run("1").expect(0);
     let chosen = run("3");
     assert_eq!(chosen.status, 67, "{}{}", chosen.stdout, chosen.stderr);
