@@ -195,7 +195,8 @@ fn nothing_is_lost_if_the_recorder_is_killed_in_its_first_moments() {
         let printed = trace.with_extension("out");
         let out = std::fs::File::create(&printed).expect("a file");
         let mut running = witness.stdout(out).stderr(Stdio::null()).spawn().expect("witness runs");
-        thread::sleep(Duration::from_millis(round / 2));
+        // Longer and longer: on a busy machine, nothing has begun for a while.
+        thread::sleep(Duration::from_millis(round * round / 200));
         running.kill().expect("it can be killed");
         running.wait().expect("it ends");
         for _ in 0..2000 {

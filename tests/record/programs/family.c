@@ -73,6 +73,7 @@ static void *forks(void *result) {
     *(int *)result = wait_for(child);
     return 0;
 }
+static volatile int made;
 static void *forever(void *unused) { for (;;) race(); return unused; }
 
 // What copies and sharers of the memory do.
@@ -189,6 +190,9 @@ int main(int count, char **arguments) {
         if (!child) {
             pthread_t t;
             pthread_create(&t, 0, forever, 0);
+            /* Much, however slow the machine is. */
+            for (int i = 0; i < 1000; i++)
+                made = i;
             write(ready[1], "x", 1);
             forever(0);
         }
