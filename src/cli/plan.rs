@@ -152,7 +152,7 @@ pub fn work(
     let mut leases = Leases::new(&folder, &id, of, lasts, std::process::id());
     let all_done = decide_shards(trace, &options, analysis.threads(), &Stages(watch), |decide| {
         loop {
-            let lease = match leases.next()? {
+            let lease = match leases.take()? {
                 Offer::Shard(lease) => lease,
                 Offer::Wait => {
                     watch.stage("waiting for other workers");

@@ -69,7 +69,7 @@ impl<'a> Leases<'a> {
     ///
     /// # Errors
     /// [`StoreError::Io`].
-    pub fn next(&mut self) -> Result<Offer, StoreError> {
+    pub fn take(&mut self) -> Result<Offer, StoreError> {
         let shards = self.folder.join("shards");
         at(self.folder, make_folder(self.folder))?;
         at(&shards, make_folder(&shards))?;
@@ -214,27 +214,27 @@ mod tests {
         let of = NonZeroU32::new(2).expect("two");
         let mut first = Leases::new(folder, &plan, of, Duration::from_millis(1), 0);
         let mut second = Leases::new(folder, &plan, of, Duration::from_secs(3600), 1);
-        let Ok(Offer::Shard(one)) = first.next() else {
+        let Ok(Offer::Shard(one)) = first.take() else {
             panic!("no shard is taken yet");
         };
-        let Ok(Offer::Shard(other)) = second.next() else {
+        let Ok(Offer::Shard(other)) = second.take() else {
             panic!("one shard is left");
         };
         assert_eq!((one.shard().number(), other.shard().number()), (1, 2));
-        assert!(matches!(second.next(), Ok(Offer::Wait)));
+        assert!(matches!(second.take(), Ok(Offer::Wait)));
         // One is done; the other is given back by whoever had it.
         save_shard(folder, &plan, one.shard(), Vec::new(), &Binding::of(Path::new("none"))).expect("it is stored");
         drop((one, other));
-        let Ok(Offer::Shard(other)) = second.next() else {
+        let Ok(Offer::Shard(other)) = second.take() else {
             panic!("it was given back");
         };
         // A worker that died has left its lease, and touches it no more.
         let path = other.path.clone();
         drop(other);
         std::fs::write(&path, "").expect("it is written");
-        assert!(matches!(first.next(), Ok(Offer::Wait)), "it is seen for the first time");
+        assert!(matches!(first.take(), Ok(Offer::Wait)), "it is seen for the first time");
         thread::sleep(Duration::from_millis(2));
-        let Ok(Offer::Shard(other)) = first.next() else {
+        let Ok(Offer::Shard(other)) = first.take() else {
             panic!("nobody touched it");
         };
         assert_eq!(other.shard(), Shard::new(2, 2).expect("a shard"));
@@ -247,7 +247,7 @@ mod tests {
         )
         .expect("it is stored");
         drop(other);
-        assert!(matches!(first.next(), Ok(Offer::Done)));
+        assert!(matches!(first.take(), Ok(Offer::Done)));
         // Those of another plan are none of this one.
         let another = Plan {
             trace: "1".to_owned(),
@@ -255,7 +255,7 @@ mod tests {
         };
         let another = another.id();
         assert!(matches!(
-            Leases::new(folder, &another, of, Duration::from_secs(1), 0).next(),
+            Leases::new(folder, &another, of, Duration::from_secs(1), 0).take(),
             Ok(Offer::Shard(_))
         ));
     }
