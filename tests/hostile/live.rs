@@ -62,7 +62,8 @@ fn what_a_trace_from_elsewhere_preloads_is_not_loaded() {
     place.gcc(&["-shared", "-fPIC", "evil.c", "-o", "evil.so"]);
     place.compile(&[]);
     let mut record = place.command(&["record", "-o", "trace.bin", "--", "./racy"]);
-    run(record.env("LD_PRELOAD", place.path("evil.so"))).status(0);
+    // Its list is separated by spaces, which a whole path may have.
+    run(record.env("LD_PRELOAD", "./evil.so")).status(0);
     fs::remove_file(place.path("loaded")).expect("it was loaded");
     let outcome = stranger(&place, &["--yes"]);
     assert!(!place.path("loaded").exists(), "{outcome:?}");
@@ -82,7 +83,7 @@ fn a_missing_build_id_matches_no_program() {
 fn at_terminal(place: &Place, typed: &str) -> (i32, String) {
     let witness = place.command(&[]);
     let mut script = Command::new("script");
-    let command = format!("{} replay trace.bin --live", witness.get_program().display());
+    let command = format!("'{}' replay trace.bin --live", witness.get_program().display());
     // It gives the command a terminal, passes on what it reads, and ends it as its input ends.
     script.args(["-qec", &command, "/dev/null"]);
     for (name, value) in witness.get_envs() {
