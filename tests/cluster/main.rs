@@ -197,7 +197,7 @@ fn gnu_parallel_runs_the_workers() {
     let mut parallel = Command::new("parallel");
     parallel
         .current_dir(&place.folder)
-        .args(["-N0", "--jobs", "2"])
+        .args(["-q", "-N0", "--jobs", "2"])
         .arg(env!("CARGO_BIN_EXE_witness"));
     parallel.args(["analyze", "trace.bin", "--any-shard-of", "12", ":::", "1", "2", "3"]);
     let output = parallel.output().expect("parallel is needed");

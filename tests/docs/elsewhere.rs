@@ -49,7 +49,7 @@ pub const ELSEWHERE: [(&str, &str, &str); 12] = [
     ),
     (
         "docs/cluster.md",
-        "parallel -N0 --jobs 4 witness analyze trace.bin --any-shard-of 64 --threads 1 ::: 1 2 3 4",
+        "parallel -q -N0 --jobs 4 witness analyze trace.bin --any-shard-of 64 --threads 1 ::: 1 2 3 4",
         "needs GNU parallel; `tests/cluster` runs it",
     ),
     (
