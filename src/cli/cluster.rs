@@ -11,10 +11,11 @@ use super::output::{print, say};
 use super::plan;
 use anyhow::{Context, bail, ensure};
 use std::env::current_exe;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write;
 use std::num::NonZeroU32;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf, absolute};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -118,6 +119,12 @@ impl Job {
 
 pub fn cluster(args: &ClusterArgs) -> anyhow::Result<ExitCode> {
     let logs = absolute(args.analysis.folder(&args.input.trace))?.join("cluster");
+    args.must_be_flags_of_merge()?;
+    ensure!(
+        !logs.as_os_str().as_bytes().contains(&b'\\'),
+        "{}: Slurm writes no logs to a path with a backslash; name another folder with --store",
+        logs.display()
+    );
     let of = args.shards.unwrap_or(
         args.workers
             .saturating_mul(NonZeroU32::new(SHARDS_OF_WORKER).expect("more than none")),
@@ -165,6 +172,19 @@ impl ClusterArgs {
         Ok(words)
     }
 
+    /// The job that merges would refuse others, but only when all workers are done.
+    fn must_be_flags_of_merge(&self) -> anyhow::Result<()> {
+        let mut words = self.command("merge")?;
+        words.extend(self.merge.iter().cloned());
+        match super::definitions().try_get_matches_from(words) {
+            Ok(_) => Ok(()),
+            Err(error) => bail!(
+                "behind `--` stand flags of `witness merge`\n{}",
+                error.to_string().trim_end()
+            ),
+        }
+    }
+
     fn workers_job(&self, logs: &Path, of: NonZeroU32) -> anyhow::Result<Job> {
         let mut words = self.command("analyze")?;
         words.extend(["--any-shard-of".into(), of.to_string().into()]);
@@ -210,9 +230,17 @@ impl ClusterArgs {
 
     /// Those of a job, what the user wants last.
     fn options(&self, own: [OsString; 4], log: &Path) -> Vec<OsString> {
-        let file = |option: &str, end: &str| {
+        let file = |option: &str, end: &str| -> OsString {
+            let folder = log.parent().expect("logs are in a folder");
+            // There, what begins with a percent sign is replaced.
+            let folder = folder
+                .as_os_str()
+                .as_bytes()
+                .split(|&byte| byte == b'%')
+                .collect::<Vec<_>>()
+                .join(&b"%%"[..]);
             let mut file = OsString::from(option);
-            file.push(log);
+            file.push(Path::new(OsStr::from_bytes(&folder)).join(log.file_name().expect("it is a file")));
             file.push(end);
             file
         };

@@ -111,6 +111,11 @@ fn take_what_was_left(trace: &Path) -> anyhow::Result<()> {
         Salvage::NotBegun => {
             say!("witness: {shown}: its recorder was killed before it had recorded anything of the program");
         }
+        Salvage::Damaged { events, word } => {
+            say!(
+                "witness: {shown}: added {events} events that the killed recorder had not written; the rest is lost, since the program wrote over the memory that it shared with the recorder (damaged at word {word})"
+            );
+        }
         Salvage::Done {
             events,
             overflowed,

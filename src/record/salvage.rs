@@ -5,17 +5,20 @@
 
 use crate::session::process::is_running;
 use crate::session::{PRODUCER, RunError, Translator, WRITER};
-use recorder_ring::{Flag, Reopen, Ring};
+use recorder_ring::{Corrupt, Flag, Reopen, Ring};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use trace_format::{Meta, TraceFile, TraceWriter, WriteError};
+use trace_format::{Ending, Meta, TraceFile, TraceWriter, WriteError};
 
 /// Of a trace that is made from a ring alone.
 const NOT_DESCRIBED: &str = "the recorder was killed before it had written down what was run";
 
 /// Of a process whose recorder was killed before it had its ring.
 const NOT_BEGUN: &str = "the recorder was killed before it could record anything of this process";
+
+/// Of a process that has written over its ring.
+const DAMAGED: &str = "the program wrote over the memory that it shared with its recorder: its last events are lost";
 
 /// Where the ring of a process is whose trace will be at `trace`.
 pub(super) fn ring_path(trace: &Path) -> PathBuf {
@@ -34,6 +37,13 @@ pub enum Salvage {
     },
     /// The recorder was killed before it had recorded anything of the process.
     NotBegun,
+    /// The trace has what came before a place of the ring that makes no sense: the program has written over it.
+    Damaged {
+        /// Events that were appended.
+        events: u64,
+        /// The place: which word of its rows, from the beginning of the run.
+        word: u64,
+    },
     /// The trace has all of it now.
     Done {
         /// Events that were appended.
@@ -48,7 +58,7 @@ pub enum Salvage {
 /// Appends to a cut trace, `….partial`, what its recorder could not write any more.
 ///
 /// # Errors
-/// If the trace cannot be read or written, or the program has written over the ring.
+/// If the trace cannot be read or written.
 pub fn salvage(partial: &Path) -> Result<Salvage, RunError> {
     let Some(ring_file) = partial
         .extension()
@@ -67,8 +77,11 @@ pub fn salvage(partial: &Path) -> Result<Salvage, RunError> {
         Err(Reopen::Io(error)) => return Err(RunError::Ring(error)),
     };
     let done = append(partial, &mut ring, len);
-    // Only a ring of which everything is on file is not needed any more.
-    if !matches!(done, Ok(Salvage::Done { .. } | Salvage::NotBegun)) {
+    // Only a ring of which everything that can be read is on file is not needed any more.
+    if !matches!(
+        done,
+        Ok(Salvage::Done { .. } | Salvage::Damaged { .. } | Salvage::NotBegun)
+    ) {
         ring.leave();
     }
     done
@@ -107,6 +120,9 @@ fn append(partial: &Path, ring: &mut Ring, len: u64) -> Result<Salvage, RunError
                 file.set_len(len).map_err(io)?;
             }
             let trace = TraceFile::open(partial).map_err(RunError::Read)?;
+            if !matches!(trace.ending(), Ending::Cut { .. }) {
+                return Ok(Salvage::Nothing);
+            }
             let (events, tables) = (trace.len(), trace.tables().clone());
             let writer = TraceWriter::resume(partial, trace, &WRITER)?;
             finish(Translator::resume(writer, &tables), ring, events)
@@ -116,8 +132,16 @@ fn append(partial: &Path, ring: &mut Ring, len: u64) -> Result<Salvage, RunError
 
 /// Appends what is in the ring to a trace that has so many events.
 fn finish<W: Write>(mut translator: Translator<W>, ring: &mut Ring, before: u64) -> Result<Salvage, RunError> {
-    translator.follow(ring)?;
-    translator.follow_to_end(ring)?;
+    if let Err(error) = translator.follow(ring).and_then(|_| translator.follow_to_end(ring)) {
+        let RunError::Corrupt(Corrupt { word }) = error else {
+            return Err(error);
+        };
+        translator.degrade(DAMAGED);
+        return Ok(Salvage::Damaged {
+            events: translator.close(ring)? - before,
+            word,
+        });
+    }
     if !ring.has(Flag::Attached) {
         translator.degrade(NOT_BEGUN);
         translator.close(ring)?;

@@ -203,3 +203,21 @@ fn what_there_was_no_time_for_is_unknown_until_the_analysis_is_started_again() {
     assert_eq!(stored(&folder), stored(&whole));
     assert!(!journal.exists());
 }
+
+#[test]
+fn what_the_last_job_of_a_cluster_would_refuse_is_refused_before_the_first() {
+    let folder = with_trace("cluster-flags");
+    let said = witness(&folder, &["cluster", "t.bin", "--show", "--", "--bogus"]).status(2);
+    assert!(said.stderr.contains("flags of `witness merge`") && said.stderr.contains("--bogus"));
+    witness(&folder, &["cluster", "t.bin", "--show", "--", "--json"]).status(0);
+}
+
+/// Slurm replaces what begins with a percent sign in the names of logs.
+#[test]
+fn logs_of_a_cluster_lie_where_the_store_is() {
+    let folder = with_trace("cluster-logs");
+    let shown = witness(&folder, &["cluster", "t.bin", "--show", "--store", "100%A"]).status(0);
+    assert!(shown.stdout.contains("/100%%A/cluster/%A_%a.out"), "{}", shown.stdout);
+    let said = witness(&folder, &["cluster", "t.bin", "--show", "--store", r"a\b"]).status(2);
+    assert!(said.stderr.contains("backslash"), "{}", said.stderr);
+}

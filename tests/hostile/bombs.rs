@@ -98,12 +98,19 @@ fn a_trace_that_becomes_shorter_while_it_is_read_is_an_error() {
     assert!(said.contains("became shorter"), "{said}");
 }
 
+/// The trace without its end.
+fn cut(place: &Place) -> Vec<u8> {
+    let mut bytes = fs::read(place.path("trace.bin")).expect("a trace");
+    bytes.truncate(bytes.len() - 20);
+    bytes
+}
+
 /// A ring that claims that there is more in it than it can hold, beside a trace that was cut.
 #[test]
 fn a_ring_neither_fills_the_disk_nor_goes_on_for_ever() {
     let place = Place::new("endless-ring");
     place.record();
-    let bytes = fs::read(place.path("trace.bin")).expect("a trace");
+    let bytes = cut(&place);
     let mut ring = crate::links::ring();
     for rows in [u64::MAX, 1 << 40, 1 << 20] {
         let at = std::mem::offset_of!(recorder_ring::layout::Header, rows);
@@ -113,10 +120,29 @@ fn a_ring_neither_fills_the_disk_nor_goes_on_for_ever() {
             .write_all(&bytes)
             .expect("a trace");
         fs::write(place.path("cut.bin.ring"), &ring).expect("a ring");
-        place.witness(&["info", "cut.bin.partial"]);
+        let said = place.witness(&["info", "cut.bin.partial"]).status(0).stderr;
+        assert!(said.contains("damaged at word"), "{said}");
         let length = fs::metadata(place.path("cut.bin.partial")).expect("the trace").len();
         assert!(length < 1 << 20, "{length}");
     }
+}
+
+/// A row that says that there are four billion threads, beside a trace that was cut.
+#[test]
+fn a_ring_does_not_make_threads_of_a_number() {
+    let place = Place::new("ring-threads");
+    place.record();
+    fs::write(place.path("cut.bin.partial"), cut(&place)).expect("a trace");
+    let mut ring = crate::links::ring();
+    let rows = ring.len() - (512 * 8 + 4096);
+    ring[rows..rows + 8].copy_from_slice(&(1 | u64::from(u32::MAX) << 8).to_le_bytes());
+    let at = std::mem::offset_of!(recorder_ring::layout::Header, rows);
+    ring[at..at + 8].copy_from_slice(&1u64.to_le_bytes());
+    fs::write(place.path("cut.bin.ring"), &ring).expect("a ring");
+    let said = place.witness(&["info", "cut.bin.partial"]).status(0).stderr;
+    assert!(said.contains("damaged at word 0"), "{said}");
+    let length = fs::metadata(place.path("cut.bin.partial")).expect("the trace").len();
+    assert!(length < 1 << 20, "{length}");
 }
 
 /// Threads and locks of which an analysis keeps the square.

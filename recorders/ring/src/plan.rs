@@ -15,7 +15,7 @@ pub use event_coding::kind;
 /// Bits of a code position that do not depend on where its module is loaded.
 pub const PC_MASK: u64 = 0xfff;
 
-/// Threads that a plan can name.
+/// Threads of a run that a plan can name, and the recorder sends.
 pub const MAX_THREADS: u32 = 1 << 19;
 
 /// Words of a step.

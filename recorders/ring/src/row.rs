@@ -1,6 +1,7 @@
 //! Rows of the trace's tables, and the ends of blocks: one to four words each, both directions side
 //! by side. The first word has the kind in its lowest byte, and a number above it.
 
+use crate::plan::MAX_THREADS;
 use crate::{MarkClass, Note, ObjectClass, Waits};
 
 /// Words of the longest row.
@@ -216,7 +217,8 @@ impl Row {
         let number = u32::try_from(first >> 8).ok()?;
         let byte = || u8::try_from(number).ok();
         Some(match first as u8 {
-            1 => (Row::Threads { count: number }, 1),
+            // Whoever reads it makes room for each of them.
+            1 if number <= MAX_THREADS => (Row::Threads { count: number }, 1),
             2 => {
                 let (thread, os_id) = (number, a as u32);
                 (Row::Begun { thread, os_id }, 2)
@@ -331,7 +333,7 @@ mod tests {
     fn every_row_comes_back_as_it_was() {
         let (addr, words) = (0xffff_8000_1234_5678, [u64::MAX, 7]);
         let all = [
-            Row::Threads { count: u32::MAX },
+            Row::Threads { count: MAX_THREADS },
             Row::Begun {
                 thread: 3,
                 os_id: u32::MAX,
@@ -404,7 +406,16 @@ mod tests {
 
     #[test]
     fn words_that_no_runtime_writes_are_refused() {
-        for first in [0, 200, 7 | 17 << 8, 5 | 99 << 8, 9 | 99 << 8, 1 | 1 << 40] {
+        let too_many = u64::from(MAX_THREADS) + 1;
+        for first in [
+            0,
+            200,
+            7 | 17 << 8,
+            5 | 99 << 8,
+            9 | 99 << 8,
+            1 | 1 << 40,
+            1 | too_many << 8,
+        ] {
             assert_eq!(Row::decode([first, 0, 0, 0]), None, "{first:#x}");
         }
     }

@@ -93,7 +93,8 @@ pub unsafe extern "C-unwind" fn create(
         // SAFETY: the program's own arguments.
         return unsafe { real::pthread_create(handle, attr, routine, argument) };
     };
-    if REGISTER.alive.get() + 1 >= baton::MAX_THREADS {
+    if REGISTER.alive.get() + 1 >= baton::MAX_THREADS || register::threads_so_far() >= recorder_ring::plan::MAX_THREADS
+    {
         pending::push(Record::Note {
             note: Note::TooManyThreads,
         });

@@ -125,6 +125,11 @@ pub fn new_index() -> u32 {
     NEXT_INDEX.fetch_add(1, Relaxed)
 }
 
+/// How many numbers have been given.
+pub fn threads_so_far() -> u32 {
+    NEXT_INDEX.load(Relaxed)
+}
+
 /// The number of a thread that this one, which has the baton, is about to create.
 pub fn index_of_child(creator: &Thread) -> u32 {
     match SCHEDULER.plan().next_child(creator) {
