@@ -207,6 +207,9 @@ def main():
         for path in sorted(folder.iterdir())
         if path.suffix in (".c", ".cpp")
     ]
+    for name in chosen:
+        if not (TESTS / name).is_file():
+            sys.exit(f"{name}: no such test in {TESTS}: give the names of its files there, such as free_race.c")
     counts, different = collections.Counter(), []
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         for name, rows in zip(chosen, pool.map(one, chosen)):

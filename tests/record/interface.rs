@@ -137,3 +137,13 @@ fn what_only_the_other_runtime_has_is_refused_by_name() {
     assert!(said.contains("calls __tsan_java_find, which only"), "{said}");
     assert_ne!(output.status.code(), Some(0));
 }
+
+#[test]
+fn a_program_may_bring_its_own_malloc_and_pass_on_to_ours() {
+    let (output, recorded) = Program::instrumented("own_malloc", "own_malloc").record("own", &[], &[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("a malloc of its own"), "{said}");
+    let blocks = recorded.events.iter().filter(|event| matches!(event.op, Op::Alloc { size: 1234, .. }));
+    assert_eq!(blocks.count(), 6);
+}

@@ -9,7 +9,7 @@ use crate::platform::{real, sys};
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering::Relaxed};
 
 /// A function that is passed on.
 #[repr(C)]
@@ -101,13 +101,38 @@ unsafe extern "C" fn find(forwarded: &Forwarded) {
 
 /// In this runtime, or else in what it depends on: the C library.
 fn find_own(name: &CStr) -> *mut c_void {
-    // SAFETY: all zeros is such a structure; the address is this function's, and the path is a C string.
-    unsafe {
+    match itself() {
+        // Whoever looks for the same function further out stores what it finds after us.
+        None => real::find(name),
+        // SAFETY: a library that is never closed, and a C string.
+        Some(library) => unsafe { libc::dlsym(library, name.as_ptr()) },
+    }
+}
+
+/// This runtime, as `dlsym` takes it; not while this very thread opens it. (The loader allocates, which a program's own
+/// `malloc` may pass on to us.)
+fn itself() -> Option<*mut c_void> {
+    static ITSELF: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+    /// The kernel's number of the thread that opens it.
+    static OPENS: AtomicI32 = AtomicI32::new(0);
+    let known = ITSELF.load(Relaxed);
+    if !known.is_null() {
+        return Some(known);
+    }
+    let me = sys::thread_id();
+    if OPENS.swap(me, Relaxed) == me {
+        return None;
+    }
+    // SAFETY: all zeros is such a structure; the address is this function's, and the path is a C string. A library that
+    // is loaded already runs no constructors.
+    let library = unsafe {
         let mut here: libc::Dl_info = core::mem::zeroed();
         libc::dladdr(find_own as *const c_void, &mut here);
-        let library = real::dlopen(here.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-        libc::dlsym(library, name.as_ptr())
-    }
+        real::dlopen(here.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD)
+    };
+    ITSELF.store(library, Relaxed);
+    OPENS.store(0, Relaxed);
+    Some(library)
 }
 
 /// Looks the function up whose [`Forwarded`] r11 points to, with the registers of the call that is on its way
