@@ -69,6 +69,34 @@ pub enum Solver {
     Z3Reference,
 }
 
+/// How much of a trace is loaded for its analysis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Beginning {
+    /// The first so many events; `None` for all.
+    pub events: Option<u64>,
+    /// The analysis may take so many seconds: of a trace that cannot be decided in that time, the first events alone.
+    pub seconds: Option<u64>,
+}
+
+impl Beginning {
+    /// As many as the fastest analyses of long traces decide in a second: a trace that is longer takes longer.
+    const MOST_IN_A_SECOND: u64 = 1_000_000;
+
+    /// As many as most analyses of long traces decide in a second.
+    const IN_A_SECOND: u64 = 100_000;
+
+    /// How many events of a trace of so many are analyzed; `None` for all.
+    #[must_use]
+    pub fn of(&self, events: u64) -> Option<u64> {
+        let by_time = || {
+            let seconds = self.seconds?;
+            let is_hopeless = events > seconds.saturating_mul(Self::MOST_IN_A_SECOND);
+            is_hopeless.then(|| seconds.max(1).saturating_mul(Self::IN_A_SECOND))
+        };
+        self.events.or_else(by_time)
+    }
+}
+
 /// How hard to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -88,6 +116,8 @@ pub struct Options {
     pub find: Find,
     /// Where atomicity violations are looked for.
     pub regions: Regions,
+    /// What is loaded of a trace. A part is decided as a trace that is cut there.
+    pub beginning: Beginning,
     /// For tests only: a formula that is wrong on purpose. The fast arguments are left out then.
     pub mutation: Option<Mutation>,
     /// When to stop: what is not decided then is [unknown](Unknown::Time). `None`, as always unless the user wants it:
@@ -121,6 +151,7 @@ impl Default for Options {
             form: Form::Prefix,
             find: Find::default(),
             regions: Regions::default(),
+            beginning: Beginning::default(),
             mutation: None,
             until: None,
         }

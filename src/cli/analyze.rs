@@ -15,7 +15,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
-use witness::analyze::{Options, Order, Shard, Solver, Work, analyze_with};
+use witness::analyze::{Beginning, Options, Order, Shard, Solver, Work, analyze_with};
 use witness::candidates::{attach_pairs, lock_set_warnings, scope_of_warnings, shared_variables};
 use witness::confirm;
 use witness::design::{Design, DesignError, Meant};
@@ -54,12 +54,12 @@ pub struct AnalyzeArgs {
     json: bool,
     /// Decide only the M-th of N shards of the plan that `witness plan` wrote; `witness merge` combines them.
     #[arg(long, env = "WITNESS_SHARD", value_name = "M/N", value_parser = shard,
-        conflicts_with_all = ["json", "report", "suppressions", "baseline", "instances", "explanations", "budget", "solver", "model", "find", "regions", "order"])]
+        conflicts_with_all = ["json", "report", "suppressions", "baseline", "instances", "explanations", "budget", "solver", "model", "find", "regions", "order", "first_events"])]
     shard: Option<Shard>,
     /// Be one of any number of workers on the plan that `witness plan` wrote: decide shards of N that nobody else works
     /// on, until all are done. All workers name the same N, some times their number.
     #[arg(long, env = "WITNESS_ANY_SHARD_OF", value_name = "N",
-        conflicts_with_all = ["shard", "json", "report", "suppressions", "baseline", "instances", "explanations", "budget", "solver", "model", "find", "regions", "order"])]
+        conflicts_with_all = ["shard", "json", "report", "suppressions", "baseline", "instances", "explanations", "budget", "solver", "model", "find", "regions", "order", "first_events"])]
     any_shard_of: Option<NonZeroU32>,
     /// Seconds after which a shard is taken from a worker that has shown no sign of life: the same for all workers.
     #[arg(long, env = "WITNESS_LEASE", value_name = "SECONDS", default_value = "30", requires = "any_shard_of",
@@ -125,6 +125,10 @@ pub struct AnalysisArgs {
     /// and which threads never run at the same time. Atomicity violations are looked for by it, also without --find.
     #[arg(long, env = "WITNESS_DESIGN", value_name = "FILE", value_parser = design)]
     design: Option<Design>,
+    /// Analyze the first events only, so many; nothing is refuted then [default: all; where --time-limit leaves less
+    /// than a microsecond for each, as many as there are ten for].
+    #[arg(long, env = "WITNESS_FIRST_EVENTS", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    first_events: Option<u64>,
     /// The folder in which to store and find the results [default: TRACE.witnesses].
     #[arg(long, env = "WITNESS_STORE", value_name = "DIR")]
     store: Option<PathBuf>,
@@ -389,6 +393,10 @@ impl AnalysisArgs {
                 RegionsArg::Any => Regions::Any,
                 RegionsArg::All => Regions::All,
             },
+            beginning: Beginning {
+                events: self.first_events,
+                seconds: self.time_limit,
+            },
             mutation: None,
             until: self.until(),
         }
@@ -397,6 +405,15 @@ impl AnalysisArgs {
     /// Watches an analysis that begins now, and the reports that are to be made of it.
     pub fn watch(&self, trace: &Path, stage: &'static str, reports: Option<&ReportArgs>) -> Watch {
         Watch::begin(trace, stage, self.until(), self.memory_limit, reports)
+    }
+
+    /// Loads a trace, as far as it is analyzed.
+    pub fn load(&self, input: &InputArgs) -> anyhow::Result<Trace> {
+        let started = Instant::now();
+        let file = input.file()?;
+        let trace = input.beginning(&file, self.options().beginning.of(file.len()))?;
+        tracing::info!(stage = "reading", us = started.elapsed().as_micros() as u64, "stage");
+        Ok(trace)
     }
 
     /// How long an analysis may take.
@@ -429,11 +446,18 @@ impl AnalysisArgs {
             root,
             folder: &folder,
         };
-        let code = show(path, trace, &analysis, to_report(&options), &target, |findings| {
-            watch.stage("reports");
-            watch.hide();
-            report(findings)
-        })?;
+        let code = show(
+            path,
+            trace,
+            &analysis,
+            to_report(&options, trace),
+            &target,
+            |findings| {
+                watch.stage("reports");
+                watch.hide();
+                report(findings)
+            },
+        )?;
         // An order of which the trace has nothing is not kept by it.
         let code = match code {
             ExitCode::Nothing if self.leaves_orders_open(&[&analysis]) => ExitCode::OnlyUnknowns,
@@ -516,7 +540,8 @@ impl AnalysisArgs {
         };
         let folder = self.folder(path);
         let journal = store::journal_path(&folder);
-        let following = Following::whole((trace.id(), Binding::of(path)), to_report(&options), &journal, watch);
+        let key = (trace.id(), Binding::of(path));
+        let following = Following::whole(key, to_report(&options, trace), &journal, watch);
         let orders = self.orders(path, trace);
         self.say_missing(path, trace);
         let mut lock_sets = self.lock_sets(trace);
@@ -603,13 +628,17 @@ pub fn from_report(options: &results::Options) -> Options {
         form: options.model,
         find: options.find,
         regions: options.regions,
+        beginning: Beginning {
+            events: options.first_events,
+            seconds: None,
+        },
         mutation: None,
         until: None,
     }
 }
 
 /// Options in the form in which reports state them.
-pub fn to_report(options: &Options) -> results::Options {
+pub fn to_report(options: &Options, trace: &Trace) -> results::Options {
     results::Options {
         instances: options.instances,
         explanations: options.explanations,
@@ -618,6 +647,7 @@ pub fn to_report(options: &Options) -> results::Options {
         model: options.form,
         find: options.find,
         regions: options.regions,
+        first_events: trace.first_events(),
     }
 }
 
@@ -654,7 +684,7 @@ pub fn warn_if_cut(path: &Path, trace: &Trace) {
     if let Some(cut) = trace.cut() {
         let (events, cause) = (cut.events, &cut.cause);
         say!(
-            "witness: {} is cut: {cause}; it has only the first {events} events",
+            "witness: {} is cut: {cause}; only the first {events} events are analyzed",
             path.display()
         );
     }
@@ -708,7 +738,10 @@ pub fn verdict_code(summary: Summary, cut: bool) -> ExitCode {
 
 pub fn run(args: &AnalyzeArgs, color: Color) -> anyhow::Result<ExitCode> {
     let watch = args.analysis.watch(&args.input.trace, "reading", Some(&args.reports));
-    let trace = args.input.load()?;
+    let trace = match args.shard.is_some() || args.any_shard_of.is_some() {
+        true => args.input.load()?,
+        false => args.analysis.load(&args.input)?,
+    };
     if let Some(shard) = args.shard {
         return plan::carry_out(&args.input.trace, &trace, &args.analysis, shard, &watch);
     }

@@ -61,7 +61,7 @@ pub fn used(warnings: &[Warning], asked: &[Asked], options: &Options) -> Vec<boo
         .iter()
         .zip(&symbols)
         .map(|(asked, symbols)| Run {
-            findings: findings(asked, symbols, to_report(options), &noise),
+            findings: findings(asked, symbols, to_report(options, &asked.trace), &noise),
             answers: &asked.confirmation.answers,
         })
         .collect();

@@ -180,7 +180,7 @@ fn read(path: &Path, format: Option<Format>) -> anyhow::Result<Vec<Warning>> {
 
 /// Asks a trace.
 pub fn ask(path: &Path, file: &TraceFile, questions: &[Question], options: &Options) -> anyhow::Result<Asked> {
-    let trace = Trace::from_file(file)?;
+    let trace = Trace::beginning(file, options.beginning.of(file.len()))?;
     warn_if_cut(path, &trace);
     must_be_execution(path, &trace)?;
     let symbols = Symbols::new(trace.tables());
@@ -318,7 +318,7 @@ pub fn report(args: &Telling<'_>, warnings: &[Warning], asked: Vec<Asked>, color
     };
     let symbols: Vec<Symbols<'_>> = asked.iter().map(|asked| Symbols::new(asked.trace.tables())).collect();
     let folders: Vec<PathBuf> = asked.iter().map(|asked| folder(args, &asked.path)).collect();
-    let options = to_report(&args.analysis.options());
+    let options = args.analysis.options();
     let suppressed = Suppressed::of(warnings, &filters.suppressions);
     let noise: Vec<Noise> = asked
         .iter()
@@ -342,7 +342,7 @@ pub fn report(args: &Telling<'_>, warnings: &[Warning], asked: Vec<Asked>, color
             let findings = Findings {
                 root: &root,
                 exploration: args.exploration,
-                ..findings(asked, symbols, options, noise)
+                ..findings(asked, symbols, to_report(&options, &asked.trace), noise)
             };
             Run {
                 findings: stored(findings, folder),

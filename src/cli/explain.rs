@@ -52,7 +52,7 @@ pub struct ExplainArgs {
 
 pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
     let watch = args.analysis.watch(&args.input.trace, "reading", None);
-    let trace = args.input.load()?;
+    let trace = args.analysis.load(&args.input)?;
     warn_if_cut(&args.input.trace, &trace);
     must_be_execution(&args.input.trace, &trace)?;
     watch.stage("deciding");
@@ -101,7 +101,7 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
         path: &args.input.trace,
         analysis: &confirmation.analysis,
         symbols: &symbols,
-        options: to_report(&options),
+        options: to_report(&options, &trace),
         folder: None,
         noise: &noise,
         root: &NO_ROOT,

@@ -16,7 +16,7 @@ use witness::warnings::parse_position;
 /// Decides the triples at these places, in whatever region.
 pub fn run(args: &ExplainArgs, third: &str, color: Color) -> anyhow::Result<ExitCode> {
     let watch = args.analysis.watch(&args.input.trace, "reading", None);
-    let trace = &args.input.load()?;
+    let trace = &args.analysis.load(&args.input)?;
     warn_if_cut(&args.input.trace, trace);
     must_be_execution(&args.input.trace, trace)?;
     watch.stage("deciding");
@@ -62,7 +62,7 @@ pub fn run(args: &ExplainArgs, third: &str, color: Color) -> anyhow::Result<Exit
         path: &args.input.trace,
         analysis: &analysis,
         symbols: &symbols,
-        options: to_report(&options),
+        options: to_report(&options, trace),
         folder: None,
         noise: &noise,
         root: &NO_ROOT,

@@ -156,6 +156,11 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         find,
         ..Options::default()
     };
+    if args.analysis.options().beginning.events.is_some() {
+        anyhow::bail!(
+            "explore searches whole runs, which --max-events bounds: --first-events is for analyze, run, test and confirm"
+        );
+    }
     let mut watch = Watch::new(explores_until)?;
     if let Some(aim) = aim {
         let aimed = Aimed::new(&mut program, &aim);

@@ -64,8 +64,16 @@ impl InputArgs {
 impl InputArgs {
     /// Loads the trace of an open file, if there is room for it.
     pub fn model(&self, file: &TraceFile) -> anyhow::Result<Trace> {
-        self.must_fit(file)?;
-        Ok(Trace::from_file(file)?)
+        self.beginning(file, None)
+    }
+
+    /// Loads the first so many events of an open file, or all, if there is room for them.
+    pub fn beginning(&self, file: &TraceFile, first: Option<u64>) -> anyhow::Result<Trace> {
+        self.must_be_wanted(file)?;
+        if first.is_none_or(|first| first >= file.len()) {
+            self.must_fit(file)?;
+        }
+        Ok(Trace::beginning(file, first)?)
     }
 
     /// An error if there is no room for all events: few bytes can stand for many of them.

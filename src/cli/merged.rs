@@ -24,7 +24,7 @@ use witness::results::{ExplorationResult, Summary};
 use witness::schedule::Schedule;
 use witness::session::{Companions, Launch, StandardInput};
 use witness::symbols::Symbols;
-use witness::trace::Trace;
+use witness::trace::{LoadError, Trace};
 use witness::verdict::{Analysis, Entry, Unknown, Verdict};
 
 /// What is said of a race, from what says most to what says least. A refutation speaks of one trace's operations, so it
@@ -62,6 +62,8 @@ struct Analyzed {
     folder: PathBuf,
     /// Of the first one, which often is the only one; there may be too many others to have them all in memory.
     trace: Option<Trace>,
+    /// How many of its events were analyzed, if not all.
+    first_events: Option<u64>,
     analysis: Analysis,
     /// The most that it says of each race that is not hidden, by id.
     said: HashMap<String, Said>,
@@ -136,7 +138,9 @@ impl<'a> Merged<'a> {
     /// removed if it adds nothing, unless it is to be kept.
     pub fn add(&mut self, path: &Path, analysis: &AnalysisArgs, live: Option<&Live>, keep: bool) -> anyhow::Result<()> {
         let watch = analysis.watch(path, "reading", Some(&self.reports));
-        let trace = Trace::open(path)?;
+        let file = TraceFile::open(path)?;
+        let trace = Trace::beginning(&file, analysis.options().beginning.of(file.len()))?;
+        drop(file);
         let found = analysis.decide(path, &trace, &watch)?;
         drop(watch);
         if self.traces.is_empty() {
@@ -148,6 +152,7 @@ impl<'a> Merged<'a> {
             folder: analysis.folder(path),
             one_thread: trace.threads() < 2 && trace.cut().is_none(),
             trace: None,
+            first_events: trace.first_events(),
             analysis: found,
             said: HashMap::new(),
             live: HashMap::new(),
@@ -240,9 +245,9 @@ impl<'a> Merged<'a> {
         let root = reports.root();
         let opened = self.traces.iter_mut().map(|one| match one.trace.take() {
             Some(trace) => Ok(trace),
-            None => Trace::open(&one.path),
+            None => Trace::beginning(&TraceFile::open(&one.path)?, one.first_events),
         });
-        let traces: Vec<Trace> = opened.collect::<Result<_, _>>()?;
+        let traces: Vec<Trace> = opened.collect::<Result<_, LoadError>>()?;
         let symbols: Vec<Symbols<'_>> = traces.iter().map(|trace| Symbols::new(trace.tables())).collect();
         let own = self.traces.iter().zip(&traces);
         let own: Vec<Noise> = own.map(|(one, trace)| one.noise(trace, self.filters)).collect();
@@ -251,7 +256,7 @@ impl<'a> Merged<'a> {
             .enumerate()
             .map(|(row, noise)| noise.only(|id| owners.get(id).is_none_or(|&owner| owner == row)))
             .collect();
-        let options = to_report(&analysis.options());
+        let options = analysis.options();
         let mut all = Vec::new();
         let rows = self.traces.iter().zip(traces.iter().zip(&symbols));
         for ((one, (trace, symbols)), (own, noise)) in rows.zip(own.iter().zip(&merged)) {
@@ -260,7 +265,7 @@ impl<'a> Merged<'a> {
                 path: &one.path,
                 analysis: &one.analysis,
                 symbols,
-                options,
+                options: to_report(&options, trace),
                 folder: None,
                 noise,
                 root: &root,

@@ -76,13 +76,16 @@ pub fn make(input: &InputArgs, analysis: &AnalysisArgs) -> anyhow::Result<(usize
     }
     let path = &input.trace;
     let watch = analysis.watch(path, "reading", None);
+    let options = analysis.options();
+    if options.beginning.events.is_some() {
+        bail!("workers analyze the whole of a trace: --first-events is for analyze, run, test and confirm");
+    }
     let trace = input.load()?;
     warn_if_cut(path, &trace);
     must_be_execution(path, &trace)?;
     watch.stage("candidates");
-    let options = analysis.options();
     let plan = with_candidates(&trace, &options, |candidates| {
-        Plan::new(trace.id(), to_report(&options), candidates)
+        Plan::new(trace.id(), to_report(&options, &trace), candidates)
     });
     drop(watch);
     let file = plan.save(&analysis.folder(path))?;

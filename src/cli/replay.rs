@@ -70,7 +70,19 @@ pub struct ReplayArgs {
 
 pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
     let watch = args.analysis.watch(&args.input.trace, "reading", None);
-    let trace = args.input.load()?;
+    let file = args.input.file()?;
+    let folder = args.analysis.folder(&args.input.trace);
+    let found = match args.schedule.is_empty() && !args.how.is_as_recorded() {
+        true => store::load(&folder, file.id(), &Binding::of(&args.input.trace))?,
+        false => Found::Nothing,
+    };
+    let first_events = match &found {
+        Found::Stored(stored) => stored.results.options.first_events,
+        _ if args.schedule.is_empty() && !args.how.is_as_recorded() => args.analysis.options().beginning.of(file.len()),
+        _ => None,
+    };
+    let trace = args.input.beginning(&file, first_events)?;
+    drop(file);
     if !args.schedule.is_empty() {
         drop(watch);
         warn_if_cut(&args.input.trace, &trace);
@@ -88,8 +100,7 @@ pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
         warn_if_cut(&args.input.trace, &trace);
         return live::again(&args.input.trace, trace, &args.how, color);
     }
-    let folder = args.analysis.folder(&args.input.trace);
-    let (schedules, code) = match store::load(&folder, trace.id(), &Binding::of(&args.input.trace))? {
+    let (schedules, code) = match found {
         Found::Stored(stored) => {
             warn_if_cut(&args.input.trace, &trace);
             // Also what an analysis did not show is shown here.

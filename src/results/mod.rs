@@ -124,6 +124,9 @@ pub struct Options {
     /// Where atomicity violations were looked for: `serial`, `any` or `all`; absent if nobody said where.
     #[serde(default, skip_serializing_if = "Regions::is_default")]
     pub regions: Regions,
+    /// How many events of the trace were analyzed; absent if all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_events: Option<u64>,
 }
 
 /// The trace that was analyzed.

@@ -57,14 +57,14 @@ pub enum NotRecordable {
         source: io::Error,
     },
     /// A script, or for another machine.
-    #[error("{}: not an x86-64 ELF program; only compiled programs can be recorded", path.display())]
+    #[error("{path}: not an x86-64 ELF program; only compiled programs can be recorded.\nIf it starts some that are instrumented: witness test -- {path} ...", path = path.display())]
     NotElf {
         /// The file.
         path: PathBuf,
     },
     /// Compiled without instrumentation.
     #[error(
-        "{path}: not instrumented, so its memory accesses cannot be recorded.\nBuild it with: gcc -g -fsanitize=thread app.c -o app -pthread",
+        "{path}: not instrumented, so its memory accesses cannot be recorded.\nBuild it with: gcc -g -fsanitize=thread app.c -o app -pthread\nIf it starts programs that are: witness test -- {path} ...",
         path = path.display()
     )]
     NotInstrumented {

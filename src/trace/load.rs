@@ -43,7 +43,17 @@ impl Trace {
     /// # Errors
     /// As [`Trace::open`].
     pub fn from_file(file: &TraceFile) -> Result<Trace, LoadError> {
-        if file.len() > u64::from(u32::MAX) {
+        Trace::beginning(file, None)
+    }
+
+    /// Loads the first so many events of an opened trace file, or all. A trace of which something is left out is cut
+    /// there.
+    ///
+    /// # Errors
+    /// As [`Trace::open`].
+    pub fn beginning(file: &TraceFile, most: Option<u64>) -> Result<Trace, LoadError> {
+        let most = most.unwrap_or(u64::MAX).min(file.len());
+        if most > u64::from(u32::MAX) {
             return Err(LoadError::TooLong { events: file.len() });
         }
         let (mut program_end, mut cut) = (ProgramEnd::Unknown, None);
@@ -56,15 +66,30 @@ impl Trace {
                     events: *events,
                     offset: *offset,
                     cause: cause.to_string(),
+                    left_out: 0,
                 });
             }
         }
+        let mut tables = file.tables().clone();
+        let blocks = file.blocks().partition_point(|block| block.first_event < most);
+        if most < file.len() {
+            program_end = ProgramEnd::Unknown;
+            cut = Some(Cut {
+                events: most,
+                offset: file.blocks()[blocks.saturating_sub(1)].offset,
+                cause: format!("the rest of its {} events is left out", file.len()),
+                left_out: file.len() - most,
+            });
+            // That is at the end.
+            tables.meta.pending.clear();
+        }
         let mut block = Vec::new();
         let mut walk = |each: &mut dyn FnMut(&Event)| {
-            for index in 0..file.blocks().len() {
+            for (index, info) in file.blocks()[..blocks].iter().enumerate() {
                 block.clear();
                 file.decode_block(index, &mut block)?;
-                block.iter().for_each(&mut *each);
+                let wanted = usize::try_from(most - info.first_event).unwrap_or(usize::MAX);
+                block.iter().take(wanted).for_each(&mut *each);
             }
             Ok::<(), ReadError>(())
         };
@@ -72,9 +97,10 @@ impl Trace {
         walk(&mut |event| survey.push(event))?;
         let mut builder = Builder::new(survey);
         walk(&mut |event| builder.push(event))?;
-        let mut trace = builder.finish(file.id(), file.tables().clone(), cut);
+        let mut trace = builder.finish(file.id(), tables, cut);
         trace.program_end = program_end;
         trace.blocks = blocks_of(file)?;
+        trace.blocks.truncate(blocks);
         Ok(trace)
     }
 

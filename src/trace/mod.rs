@@ -62,6 +62,8 @@ pub struct Cut {
     pub offset: u64,
     /// What is wrong there, in words.
     pub cause: String,
+    /// Events behind it that were left out on purpose.
+    pub left_out: u64,
 }
 
 /// A loaded trace.
@@ -135,6 +137,13 @@ impl Trace {
     #[must_use]
     pub fn cut(&self) -> Option<&Cut> {
         self.cut.as_ref()
+    }
+
+    /// How many events were loaded, if others were left out on purpose.
+    #[must_use]
+    pub fn first_events(&self) -> Option<u64> {
+        let cut = self.cut.as_ref().filter(|cut| cut.left_out > 0);
+        cut.map(|cut| cut.events)
     }
 
     /// Whether a read on which nothing depends may see any value: the trace declares its control flow

@@ -148,3 +148,59 @@ fn a_flag_that_is_read_at_a_thousand_places_is_one_report() {
     let json = witness(&folder, &["analyze", "t.jsonl", "--json"]).status(66).stdout;
     assert_eq!(json.matches(r#""verdict": "witnessed""#).count(), 1_000);
 }
+
+/// The first events of a trace are a trace that is cut: what is witnessed there, is in the whole of it.
+#[test]
+fn the_first_events_can_be_analyzed_alone() {
+    let folder = folder("first", "60000");
+    let first = ["analyze", "t.bin", "--first-events", "5000"];
+    let ended = witness(&folder, &first).status(66);
+    assert!(
+        ended.stderr.contains("only the first 5000 events are analyzed"),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stdout.contains("0 pairs refuted"), "{}", ended.stdout);
+    let replayed = witness(&folder, &["replay", "t.bin", "--witness", "1"]).status(66);
+    assert!(replayed.stderr.contains("the first 5000 events"), "{}", replayed.stderr);
+    let mut schedules = 0;
+    for entry in fs::read_dir(folder.join("t.bin.witnesses")).expect("results").flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|ending| ending == "sched") {
+            witness(&folder, &["check", "t.bin", path.to_str().expect("a name")]).status(0);
+            schedules += 1;
+        }
+    }
+    assert!(schedules > 0);
+    // What was decided of the beginning is not taken for what is true of the whole.
+    let after = witness(&folder, &["analyze", "t.bin", "--json"]).status(66).stdout;
+    fs::remove_dir_all(folder.join("t.bin.witnesses")).expect("results");
+    assert_eq!(
+        after,
+        witness(&folder, &["analyze", "t.bin", "--json"]).status(66).stdout
+    );
+    for refused in [
+        &["plan", "t.bin"][..],
+        &["explore", "-o", "runs"],
+        &["analyze", "t.bin", "--shard", "1/2"],
+    ] {
+        let program = if refused[0] == "explore" {
+            &["--", "/bin/true"][..]
+        } else {
+            &[]
+        };
+        let arguments = [refused, &["--first-events", "7"], program].concat();
+        witness(&folder, &arguments).status(2);
+    }
+}
+
+#[test]
+fn of_a_trace_that_is_hopelessly_long_for_the_time_limit_the_beginning_is_decided() {
+    let folder = folder("hopeless", "1200000");
+    let ended = witness(&folder, &["analyze", "t.bin", "--time-limit", "1"]);
+    assert!(
+        ended.stderr.contains("only the first 100000 events are analyzed"),
+        "{}",
+        ended.stderr
+    );
+}

@@ -43,6 +43,10 @@ const CLOSELY: Options = Options {
     form: crate::encode::Form::Prefix,
     find: Find::of(&Kind::DEFAULT),
     regions: crate::verdict::Regions::Serial,
+    beginning: super::Beginning {
+        events: None,
+        seconds: None,
+    },
     mutation: None,
     until: None,
 };
