@@ -144,6 +144,9 @@ fn a_program_may_bring_its_own_malloc_and_pass_on_to_ours() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("a malloc of its own"), "{said}");
-    let blocks = recorded.events.iter().filter(|event| matches!(event.op, Op::Alloc { size: 1234, .. }));
+    let blocks = recorded
+        .events
+        .iter()
+        .filter(|event| matches!(event.op, Op::Alloc { size: 1234, .. }));
     assert_eq!(blocks.count(), 6);
 }

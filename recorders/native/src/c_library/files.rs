@@ -309,7 +309,7 @@ library! {
         if connection >= 0 { channels::received(file, 0, pc); connection = as_recorded(connection, pc); channels::is_socket(connection, pc); address(from, len, most, pc); }
     }
     connect(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": (away file) {
-        channels::talks_to(to); channels::sends(file, 0, pc); passes(to, len as usize, pc);
+        channels::connects(file, to, len as usize); channels::sends(file, 0, pc); passes(to, len as usize, pc);
         let named = Named::new(to, len);
         let to = named.actual();
     } (result, pc) {}
@@ -319,11 +319,11 @@ library! {
         let to = named.actual();
     } (result, pc) {
         if result != 0 && named.is_recorded { result = bind(file, asked, len); }
-        if result == 0 && named.is_any { ports::bound(file, pc); }
+        if result == 0 { channels::has_port(if named.is_any { ports::bound(file, pc) } else { ports::named(asked, len as usize) }); }
     }
     getsockname(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": (slow file) {
         let most = room(len);
-    } (result, pc) { if result == 0 { address(to, len, most, pc); } }
+    } (result, pc) { if result == 0 { address(to, len, most, pc); channels::has_port(ports::named(to, most)); } }
     getpeername(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": (slow file) {
         let most = room(len);
     } (result, pc) { if result == 0 { address(to, len, most, pc); } }

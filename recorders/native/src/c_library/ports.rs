@@ -54,10 +54,7 @@ impl Named {
             is_recorded: false,
         };
         // One that is not there is the kernel's to refuse.
-        let there = memory::readable(address as usize, len as usize);
-        // SAFETY: these bytes can be read.
-        let port = unsafe { port_of(address, there).map(|port| port.read_unaligned()) };
-        if let Some(port) = port {
+        if let Some(port) = self::named(address, len as usize) {
             named.is_any = port == 0;
             if let Some(actual) = PORTS.actual(port.into()) {
                 named.with(actual as u16, len);
@@ -100,8 +97,32 @@ impl Named {
     }
 }
 
-/// A socket was bound to any port: which one the program will find, and does in this run.
-pub fn bound(file: c_int, pc: usize) {
+/// The port in an address that may be there, as it is sent.
+pub fn named(address: *const sockaddr, len: usize) -> Option<u16> {
+    let there = memory::readable(address as usize, len);
+    // SAFETY: these bytes can be read.
+    unsafe { port_of(address, there).map(|port| port.read_unaligned()) }
+}
+
+/// Whether a socket's bytes go only to where it is connected.
+pub fn is_stream(file: c_int) -> bool {
+    let mut kind: c_int = 0;
+    let mut len = size_of::<c_int>() as socklen_t;
+    // SAFETY: room of that length; the C library's own function, which does not come back here.
+    let result = unsafe {
+        real::getsockopt(
+            file,
+            libc::SOL_SOCKET,
+            libc::SO_TYPE,
+            (&raw mut kind).cast(),
+            &raw mut len,
+        )
+    };
+    result == 0 && kind == libc::SOCK_STREAM
+}
+
+/// A socket was bound to any port: which one the program will find, and does in this run. The one that it will find.
+pub fn bound(file: c_int, pc: usize) -> Option<u16> {
     let mut address = MaybeUninit::<sockaddr_storage>::zeroed();
     let mut len = size_of::<sockaddr_storage>() as socklen_t;
     // SAFETY: room of that length; the C library's own function, which does not come back here.
@@ -110,16 +131,21 @@ pub fn bound(file: c_int, pc: usize) {
             && let Some(actual) = port_of(address.as_ptr().cast(), len as usize)
         {
             let actual = actual.read_unaligned();
-            learn(returns(actual.into(), pc) as u16, actual);
+            let recorded = returns(actual.into(), pc) as u16;
+            learn(recorded, actual);
+            return Some(recorded);
         }
     }
+    None
 }
 
 mod real {
     use super::{c_int, sockaddr, socklen_t};
+    use core::ffi::c_void;
 
     crate::platform::real::real! {
         fn getsockname(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int;
+        fn getsockopt(file: c_int, level: c_int, name: c_int, to: *mut c_void, len: *mut socklen_t) -> c_int;
     }
 }
 

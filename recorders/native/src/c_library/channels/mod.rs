@@ -3,8 +3,9 @@
 //! A pipe, a pair of sockets or an `eventfd` whose two ends this process has is a *channel*
 //! ([`queue`] says what is recorded of it).
 //!
-//! - Sockets other than pairs become one channel once the process connects or sends to an
-//!   address on its own machine while it has bound one: it may be talking to itself.
+//! - Sockets other than pairs become one channel once the process connects a stream to a port of its own machine that
+//!   one of its sockets has, or connects or sends otherwise to an address there while it has bound one: it may be
+//!   talking to itself.
 //! - `epoll` instances share one channel: waiting may return what any thread added, or what became
 //!   ready by any write to a channel.
 //! - A descriptor's number is given out again after it was closed, and programs use numbers as
@@ -21,6 +22,7 @@ pub mod names;
 pub mod queue;
 pub mod shared;
 
+use super::ports;
 use crate::events::{images, pending, variable};
 use crate::platform::hash::{Build, Table};
 use crate::platform::memory::{self, NOBODYS};
@@ -37,6 +39,9 @@ use std::vec::Vec;
 /// Queues that are always there.
 const EPOLL: u32 = 0;
 const SOCKETS: u32 = 1;
+
+/// Ports of the program's own sockets that are told from others.
+const MOST_PORTS: usize = 64;
 
 /// What a descriptor is.
 #[derive(Clone, Copy)]
@@ -58,6 +63,8 @@ static CHANNELS: Channels = Channels {
     objects: UnsafeCell::new(Table::with_hasher(Build)),
     polls: Cell::new(false),
     binds: Cell::new(false),
+    ports: [const { Cell::new(0) }; MOST_PORTS],
+    has_more_ports: Cell::new(false),
     talks_to_itself: Cell::new(false),
 };
 
@@ -71,6 +78,9 @@ struct Channels {
     /// There is an `epoll` instance.
     polls: Cell<bool>,
     binds: Cell<bool>,
+    /// Ports of its sockets, zeros behind them.
+    ports: [Cell<u16>; MOST_PORTS],
+    has_more_ports: Cell<bool>,
     talks_to_itself: Cell<bool>,
 }
 
@@ -299,9 +309,34 @@ pub fn replaced(from: c_int, to: c_int, was_open: bool, pc: usize) {
     }
 }
 
-/// A socket has got an address.
+/// A socket is about to be bound.
 pub fn binds() {
     CHANNELS.binds.set(true);
+}
+
+/// A socket has a port, as the program knows it and in the order of bytes in which it is sent; `None` if that has
+/// none.
+pub fn has_port(port: Option<u16>) {
+    let Some(port) = port.filter(|&port| port != 0) else {
+        return;
+    };
+    let known = CHANNELS.ports.iter().take_while(|known| known.get() != 0);
+    if known.clone().any(|known| known.get() == port) {
+        return;
+    }
+    match CHANNELS.ports.get(known.count()) {
+        Some(free) => free.set(port),
+        None => CHANNELS.has_more_ports.set(true),
+    }
+}
+
+/// A socket is about to be connected.
+pub fn connects(file: c_int, to: *const sockaddr, len: usize) {
+    let is_own = |port: u16| CHANNELS.has_more_ports.get() || CHANNELS.ports.iter().any(|own| own.get() == port);
+    let is_elsewhere = || ports::is_stream(file) && ports::named(to, len).is_some_and(|port| !is_own(port));
+    if CHANNELS.binds.get() && !is_elsewhere() {
+        talks_to(to);
+    }
 }
 
 /// A socket is about to be connected, or to send, to an address, if that is there.
