@@ -108,23 +108,22 @@ fn what_came_from_outside_comes_again() {
     }
 }
 
-/// What another process on the same machine says comes from outside, also to a program that has bound a port.
+/// What another process on the same machine says and takes comes from outside, also to a program that has bound a port.
 #[test]
 fn a_server_is_told_again_what_it_was_told_by_another() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
     thread::spawn(move || {
-        let answers = [&b"A"[..]].into_iter().chain(std::iter::repeat(&b"B"[..]));
-        for answer in answers {
-            let (mut client, _) = listener.accept().unwrap();
-            client.write_all(answer).unwrap();
-        }
+        let (mut client, _) = listener.accept().unwrap();
+        client.write_all(b"A").unwrap();
+        client.read_to_end(&mut Vec::new()).unwrap();
+        // Of the live run, nobody takes anything.
+        listener.incoming().for_each(drop);
     });
     let program = Program::of("proxy", "proxy.c");
     program.record(&[], &[&port]);
     let outcome = program.live(&[]);
     assert_eq!(outcome.status, 66, "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("CONFIRMED"), "{}", outcome.stdout);
 }
 
 #[test]
