@@ -111,6 +111,7 @@ pub fn all(file: &TraceFile, trace: &Trace) {
             budget: options.budget,
             solver: options.solver,
             model: options.form,
+            first_events: None,
         },
         folder: None,
         noise: &noise,

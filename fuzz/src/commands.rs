@@ -333,6 +333,7 @@ fn in_parts(trace: &Trace) {
         model: options.form,
         find: options.find,
         regions: options.regions,
+        first_events: None,
     };
     let folder = ScratchFolder::new("witness-fuzz-commands").expect("a folder");
     let plan = with_candidates(trace, &options, |candidates| Plan::new(trace.id(), stored, candidates));

@@ -22,6 +22,7 @@ pub fn files(input: &[u8]) {
         model: options.form,
         find: options.find,
         regions: options.regions,
+        first_events: None,
     };
     let plan = Plan::new(trace, options, &[]);
     // An `@` stands for what the header of a shard of this plan has.

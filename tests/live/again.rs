@@ -127,3 +127,17 @@ fn witnesses_are_no_part_of_it() {
         assert_eq!(again(&program, options).status, 2);
     }
 }
+
+#[test]
+fn calls_that_fail_instead_of_waiting_fail_again() {
+    let program = Program::of("without-waiting", "without_waiting.c");
+    for (policy, seed) in [("random", "1"), ("random", "2"), ("pos", "1"), ("pct", "1")] {
+        program.record(&["--policy", policy, "--seed", seed], &[]);
+        let outcome = again(&program, &[]);
+        assert!(
+            outcome.stdout.contains("REPRODUCED: "),
+            "{policy}, {seed}: {}",
+            outcome.stdout
+        );
+    }
+}

@@ -85,6 +85,8 @@ fn received(file: c_int, done: ssize_t, room: usize, flags: c_int, pc: usize) ->
         channels::is_ready(file, pc);
     } else if done >= 0 {
         channels::received(file, done as usize, pc);
+    } else if crate::runtime::guard::save_errno() == libc::EAGAIN {
+        channels::found_empty(file, pc);
     }
     // Never more than there is room for, whatever the program gives at the same place now.
     (returns_or_fails(done as i64, pc) as ssize_t).min(room as ssize_t)
@@ -164,8 +166,9 @@ fn looks_at(files: *const pollfd, count: usize, pc: usize) {
     memory::each(files, count).for_each(|entry| also_uses(entry.fd, pc));
 }
 
-/// What `poll` says: descriptors of channels that can be read from, or whose other end is closed.
-fn polled(files: *const pollfd, count: usize, ready: c_int, pc: usize) {
+/// What `poll` says: descriptors of channels that can be read from, or whose other end is closed; and if it did not wait,
+/// those that cannot.
+fn polled(files: *const pollfd, count: usize, ready: c_int, waited: bool, pc: usize) {
     for (at, _) in memory::each(files, count).enumerate() {
         let entry = files.wrapping_add(at);
         // SAFETY: the entry is there; the program's may be unaligned, and `arrives` may change it.
@@ -174,6 +177,8 @@ fn polled(files: *const pollfd, count: usize, ready: c_int, pc: usize) {
             let entry = entry.read_unaligned();
             if ready > 0 && entry.revents & !libc::POLLOUT != 0 {
                 channels::is_ready(entry.fd, pc);
+            } else if !waited && ready >= 0 && entry.events & libc::POLLIN != 0 {
+                channels::found_empty(entry.fd, pc);
             }
         }
     }
@@ -247,18 +252,18 @@ library! {
         passes(parts, whole_list(count), pc);
         spread(parts, count as usize, usize::MAX, |from, len| passes(from, len, pc));
     } (done, pc) { done = sent(file, done, pc); }
-    recv(file: c_int, to: *mut c_void, len: usize, flags: c_int) -> ssize_t, "r8": (input file) {} (done, pc) {
+    recv(file: c_int, to: *mut c_void, len: usize, flags: c_int) -> ssize_t, "r8": (input file flags) {} (done, pc) {
         done = received(file, done, len, flags, pc);
         arrived(to, done, pc);
     }
-    __recv_chk(file: c_int, to: *mut c_void, len: usize, room: usize, flags: c_int) -> ssize_t, "r9": (input file) {} (done, pc) {
+    __recv_chk(file: c_int, to: *mut c_void, len: usize, room: usize, flags: c_int) -> ssize_t, "r9": (input file flags) {} (done, pc) {
         done = received(file, done, len, flags, pc);
         arrived(to, done, pc);
     }
-    send(file: c_int, from: *const c_void, len: usize, flags: c_int) -> ssize_t, "r8": (output file) { channels::sends(file, len, pc);
+    send(file: c_int, from: *const c_void, len: usize, flags: c_int) -> ssize_t, "r8": (output file flags) { channels::sends(file, len, pc);
         passes(from, len, pc);
     } (done, pc) { done = sent(file, done, pc); }
-    recvmsg(file: c_int, message: *mut msghdr, flags: c_int) -> ssize_t, "rcx": (input file) {
+    recvmsg(file: c_int, message: *mut msghdr, flags: c_int) -> ssize_t, "rcx": (input file flags) {
         describes(message, pc);
         let most = memory::at(message).map_or(0, |given| given.msg_namelen as usize);
     } (done, pc) {
@@ -274,7 +279,7 @@ library! {
             spread(message.msg_iov, message.msg_iovlen, amount(done), |to, len| arrives(to, len, pc));
         }
     }
-    sendmsg(file: c_int, message: *const msghdr, flags: c_int) -> ssize_t, "rcx": (output file) {
+    sendmsg(file: c_int, message: *const msghdr, flags: c_int) -> ssize_t, "rcx": (output file flags) {
         let given = memory::at(message);
         if let Some(given) = &given { channels::talks_to(given.msg_name.cast()); }
         channels::sends(file, given.map_or(0, |given| whole(given.msg_iov, given.msg_iovlen)), pc);
@@ -289,7 +294,7 @@ library! {
         let actual = actual.as_ref().map(|(named, given)| msghdr { msg_name: named.actual().cast_mut().cast(), ..*given });
         let message = actual.as_ref().map_or(message, ptr::from_ref);
     } (done, pc) { done = sent(file, done, pc); }
-    recvmmsg(file: c_int, messages: *mut mmsghdr, count: u32, flags: c_int, limit: *mut timespec) -> c_int, "r9": (input file) {} (done, pc) { if done >= 0 { channels::received(file, 0, pc); }
+    recvmmsg(file: c_int, messages: *mut mmsghdr, count: u32, flags: c_int, limit: *mut timespec) -> c_int, "r9": (input file flags) {} (done, pc) { if done >= 0 { channels::received(file, 0, pc); }
         for at in 0..done.max(0) as usize {
             let message = &*messages.add(at);
             described(&raw const message.msg_hdr, pc);
@@ -341,21 +346,23 @@ library! {
     } (ready, pc) {
         clocks::waited(ready, millis(limit));
         ready = returns(ready.into(), pc) as c_int;
-        polled(files, count as usize, ready, pc);
+        polled(files, count as usize, ready, limit != 0, pc);
     }
-    ppoll(files: *mut pollfd, count: nfds_t, limit: *const timespec, mask: *const sigset_t) -> c_int, "r8": (away) {
+    ppoll(files: *mut pollfd, count: nfds_t, limit: *const timespec, mask: *const sigset_t) -> c_int, "r8": (waiting nanos) {
+        // Without a limit it waits, too.
+        let nanos = memory::at(limit).map_or(-1, |most| sys::nanos(&most));
         looks_at(files, count as usize, pc);
     } (ready, pc) {
-        clocks::waited(ready, memory::at(limit).map_or(0, |most| sys::nanos(&most)));
+        clocks::waited(ready, nanos.max(0));
         ready = returns(ready.into(), pc) as c_int;
-        polled(files, count as usize, ready, pc);
+        polled(files, count as usize, ready, nanos != 0, pc);
     }
-    select(count: c_int, read: *mut fd_set, write: *mut fd_set, other: *mut fd_set, limit: *mut timeval) -> c_int, "r9": (away) {
-        let most = memory::at(limit);
+    select(count: c_int, read: *mut fd_set, write: *mut fd_set, other: *mut fd_set, limit: *mut timeval) -> c_int, "r9": (waiting nanos) {
+        let nanos = memory::at(limit).map_or(-1, |most| most.tv_sec * 1_000_000_000 + most.tv_usec * 1000);
         set([read, write, other], count, passes, pc);
         for set in [read, write, other] { looks_at_set(set, count, pc); }
     } (ready, pc) {
-        clocks::waited(ready, most.map_or(0, |most| most.tv_sec * 1_000_000_000 + most.tv_usec * 1000));
+        clocks::waited(ready, nanos.max(0));
         ready = returns(ready.into(), pc) as c_int;
         if ready >= 0 { set([read, write, other], count, arrives, pc); }
         if ready > 0 { selected(read, count, pc); }
@@ -400,6 +407,7 @@ library! {
     eventfd(count: c_uint, flags: c_int) -> c_int, "rdx": system {} (file, pc) { file = as_recorded(file, pc); if file >= 0 { channels::is_counter(file, pc); } }
     eventfd_read(file: c_int, to: *mut u64) -> c_int, "rdx": (input file) {} (result, pc) {
         if result == 0 { channels::received(file, 8, pc); arrives(to, 8, pc); }
+        else if crate::runtime::guard::save_errno() == libc::EAGAIN { channels::found_empty(file, pc); }
     }
     eventfd_write(file: c_int, value: u64) -> c_int, "rdx": (output file) { channels::sends(file, 8, pc); } (result, pc) {}
     epoll_create(size: c_int) -> c_int, "rsi": system {} (file, pc) { file = as_recorded(file, pc); channels::polls(file, pc); }
@@ -426,7 +434,7 @@ library! {
         if is_lock(command) { shared::operates(shared::file(file), pc); }
         if is_copy(command) { result = as_recorded(result, pc); channels::copied(file, result, pc); }
     }
-    sendmmsg(file: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int, "r8": (output file) {
+    sendmmsg(file: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int, "r8": (output file flags) {
         for message in memory::each(messages, count as usize) {
             let message = message.msg_hdr;
             channels::talks_to(message.msg_name.cast());
@@ -554,7 +562,7 @@ unsafe fn moves(
         channels::sends(to, len, pc);
         passes(from_at, size_of::<off_t>(), pc);
         passes(to_at, size_of::<off_t>(), pc);
-        let done = crate::runtime::blocking::when_ready(&inside, from, libc::POLLIN, || {
+        let done = crate::runtime::blocking::when_ready(&inside, from, libc::POLLIN, 0, || {
             call(from, from_at, to, to_at, len, flags)
         });
         let errno = crate::runtime::guard::save_errno();
@@ -610,7 +618,7 @@ unsafe extern "C-unwind" fn receive_from(
             return recvfrom(file, to, len, flags, from, from_len);
         };
         let most = room(from_len);
-        let done = crate::runtime::blocking::when_ready(&inside, file, libc::POLLIN, || {
+        let done = crate::runtime::blocking::when_ready(&inside, file, libc::POLLIN, flags, || {
             recvfrom(file, to, len, flags, from, from_len)
         });
         let errno = crate::runtime::guard::save_errno();
@@ -643,7 +651,7 @@ unsafe extern "C-unwind" fn send_to(
         passes(from, len, pc);
         passes(to, to_len as usize, pc);
         let named = Named::new(to, to_len);
-        let done = crate::runtime::blocking::when_ready(&inside, file, libc::POLLOUT, || {
+        let done = crate::runtime::blocking::when_ready(&inside, file, libc::POLLOUT, flags, || {
             sendto(file, from, len, flags, named.actual(), to_len)
         });
         let errno = crate::runtime::guard::save_errno();

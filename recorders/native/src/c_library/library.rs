@@ -92,7 +92,7 @@ pub unsafe fn length(text: *const c_char) -> usize {
 /// The register is the first that the arguments leave free. `quick` calls run inside the runtime;
 /// `slow` ones may sleep, allocate or call back, so they run as a part of the program; `away` ones are
 /// expected to sleep, and give the baton away; `(input file)` and `(output file)` ones do so if the
-/// file is not ready, and `(waiting limit)` ones unless the limit is 0; `(patient attempt object)` ones try without
+/// file is not ready, unless they fail then, as `(input file flags)` and `(output file flags)` can by their flags, and `(waiting limit)` ones unless the limit is 0; `(patient attempt object)` ones try without
 /// waiting, until others have operated on the object (both are what `before` calls so); these, and `system` ones, which
 /// are as `slow`, are watched whoever calls. With a `file`, the call uses that descriptor; `(closes file)` closes it.
 /// `before` and `after` see the arguments, and `pc`, and record accesses.
@@ -135,6 +135,7 @@ macro_rules! library {
     (@enter (slow $file:ident) $pc:ident) => { $crate::c_library::channels::descriptor::enter_program($file, $pc) };
     (@enter (waiting $limit:ident) $pc:ident) => { $crate::runtime::accesses::enter_system($pc) };
     (@enter (patient $attempt:ident $object:ident) $pc:ident) => { $crate::runtime::accesses::enter_system($pc) };
+    (@enter ($how:tt $file:ident $flags:ident) $pc:ident) => { $crate::c_library::channels::descriptor::enter($file, $pc) };
     (@enter ($how:tt $file:ident) $pc:ident) => { $crate::c_library::channels::descriptor::enter($file, $pc) };
     (@enter $how:tt $pc:ident) => { $crate::runtime::accesses::enter_system($pc) };
     (@quick $inside:ident, $call:expr) => {{
@@ -177,9 +178,15 @@ macro_rules! library {
         }
     };
     (@(input $file:ident) $inside:ident, $call:expr) => {
-        $crate::runtime::blocking::when_ready(&$inside, $file, libc::POLLIN, || $call)
+        $crate::runtime::blocking::when_ready(&$inside, $file, libc::POLLIN, 0, || $call)
     };
     (@(output $file:ident) $inside:ident, $call:expr) => {
-        $crate::runtime::blocking::when_ready(&$inside, $file, libc::POLLOUT, || $call)
+        $crate::runtime::blocking::when_ready(&$inside, $file, libc::POLLOUT, 0, || $call)
+    };
+    (@(input $file:ident $flags:ident) $inside:ident, $call:expr) => {
+        $crate::runtime::blocking::when_ready(&$inside, $file, libc::POLLIN, $flags, || $call)
+    };
+    (@(output $file:ident $flags:ident) $inside:ident, $call:expr) => {
+        $crate::runtime::blocking::when_ready(&$inside, $file, libc::POLLOUT, $flags, || $call)
     };
 }

@@ -21,12 +21,21 @@ pub fn set(addr: u64, pc: usize) {
 
 /// Records that it is found set.
 pub fn find_set(addr: u64, pc: usize) {
+    find(addr, 1, pc);
+}
+
+/// Records that it is found not to be set yet.
+pub fn find_unset(addr: u64, pc: usize) {
+    find(addr, 0, pc);
+}
+
+fn find(addr: u64, value: u64, pc: usize) {
     pending::push(Record::AtomicLoad {
         pc: pc as u64,
         addr,
         size: 1,
         order: SEQUENTIALLY_CONSISTENT,
-        value: 1,
+        value,
     });
 }
 

@@ -141,11 +141,19 @@ pub unsafe extern "C-unwind" fn sched_yield() -> c_int {
     }
 }
 
-/// Makes a call that waits for `file` to become readable or writable: with the baton if it is already.
+/// Makes a call that waits for `file` to become readable or writable: with the baton if it is already, or if the call
+/// fails instead of waiting, by the file's flags or its own (`flags`, those of `recv`). That it fails depends on what
+/// others have done by then, and not on what they do until this thread has the baton again.
 ///
 /// # Safety
 /// As that of the call.
-pub unsafe fn when_ready<R>(inside: &RuntimeGuard, file: c_int, wanted: c_short, call: impl FnOnce() -> R) -> R {
+pub unsafe fn when_ready<R>(
+    inside: &RuntimeGuard,
+    file: c_int,
+    wanted: c_short,
+    flags: c_int,
+    call: impl FnOnce() -> R,
+) -> R {
     inside.may_be_cancelled();
     let mut state = pollfd {
         fd: file,
@@ -155,8 +163,14 @@ pub unsafe fn when_ready<R>(inside: &RuntimeGuard, file: c_int, wanted: c_short,
     let errno = save_errno();
     // SAFETY: one valid entry.
     let ready = unsafe { real::poll(&mut state, 1, 0) } != 0;
+    let fails = || {
+        // SAFETY: no memory is involved.
+        let flags_of_file = unsafe { sys::call(libc::SYS_fcntl, file as usize, libc::F_GETFL as usize, 0, 0) };
+        flags & libc::MSG_DONTWAIT != 0 || (flags_of_file > 0 && flags_of_file as c_int & libc::O_NONBLOCK != 0)
+    };
+    let keeps_the_baton = ready || fails();
     restore_errno(errno);
-    if ready {
+    if keeps_the_baton {
         // It may sleep all the same: others may take what is there, or there may be less room than needed.
         inside.in_program(call)
     } else {

@@ -189,6 +189,13 @@ pub fn received(from: c_int, bytes: usize, pc: usize) {
     takes(from, amount, pc);
 }
 
+/// It found nothing to read, and did not wait.
+pub fn found_empty(from: c_int, pc: usize) {
+    if let File::Ends { from, .. } = file(from) {
+        with(from, |number, queue| queue.found_empty(number, pc));
+    }
+}
+
 /// It is about to write through a stream, which may keep some of it back, or to write what it kept.
 pub fn stream_writes(to: c_int, pc: usize) {
     if let File::Ends { to, .. } = file(to) {

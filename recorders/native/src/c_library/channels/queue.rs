@@ -3,11 +3,12 @@
 //!
 //! What a read gets depends on who wrote before whom, so writes stay in their order, and so do reads:
 //! each looks at the one before it if that was another thread's. A write sets its variable before the call
-//! and a read looks after it, so that what arrived was set before. Closing the end to read from is counted on a
+//! and a read looks after it, so that what arrived was set before. A read that finds nothing, and does not wait, finds
+//! the variable of the next write not set yet. Closing the end to read from is counted on a
 //! variable that writes look at.
 
 use crate::events::pending;
-use crate::events::variable::{SEQUENTIALLY_CONSISTENT, find_set, set};
+use crate::events::variable::{SEQUENTIALLY_CONSISTENT, find_set, find_unset, set};
 use crate::platform::memory::NOBODYS;
 use crate::scheduling::thread::slot;
 use recorder_ring::Record;
@@ -149,6 +150,18 @@ impl Queue {
             *end = (*end).min(before + bytes as u64);
             self.written = *end;
         }
+    }
+
+    /// The calling thread has found nothing to read: whoever read the last of it did so before, and the next write came
+    /// later. (One that is about to write has its variable set, but may not have written yet: nothing is known then.)
+    pub fn found_empty(&mut self, queue: u32, pc: usize) {
+        if !self.unread.is_empty() {
+            return;
+        }
+        if self.reads.count > 0 && self.reads.last != slot() as usize {
+            find_set(variable(queue, true, self.reads.count), pc);
+        }
+        find_unset(variable(queue, false, self.writes.count + 1), pc);
     }
 
     /// The calling thread has read.
