@@ -289,7 +289,7 @@ fn with_decider<R>(
     let wakes = Wakes::of(trace, trace.events());
     // What would hold if unrecorded code had left no traces.
     let unpinned_order = trace.has_pins().then(|| MustHappenBefore::on(trace, Grounds::Outcomes));
-    let unpinned_needs = unpinned_order.as_ref().map(|order| Needs::of(trace, order, &sections));
+    let unpinned_needs = unpinned_order.as_ref().map(|order| needs.on(order));
     let decider = Decider {
         trace,
         order: &order,
