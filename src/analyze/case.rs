@@ -515,7 +515,7 @@ impl<'d> Case<'d, '_> {
         let open = threads.flat_map(|thread| sections.open_after(thread, trace.events_before(thread, a)));
         let readers = open.map(|&id| sections.get(id)).filter(|section| section.shared);
         let readers = readers.map(|section| (section.lock, section.thread));
-        let checker = &self.known.checker;
+        let checker = self.known.checker;
         checker.synchronizes(
             cut.in_order_from(trace, a),
             readers,
