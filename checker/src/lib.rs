@@ -192,16 +192,17 @@ impl<'t> Checker<'t> {
     #[must_use]
     pub fn synchronizes(
         &self,
-        stretch: &[EventId],
+        stretch: impl IntoIterator<Item = EventId>,
         readers: impl IntoIterator<Item = (ObjectId, ThreadId)>,
         woken: &[(EventId, ThreadId)],
         thread: ThreadId,
         pins: bool,
     ) -> bool {
-        let Some(&first) = stretch.first() else { return false };
+        let mut stretch = stretch.into_iter().peekable();
+        let Some(&first) = stretch.peek() else { return false };
         let mut order = HappensBefore::of_one(self, first, readers);
         order.pins = pins;
-        for &event in stretch {
+        for event in stretch {
             let from = woken.partition_point(|&(notify, _)| notify < event);
             let woken = woken[from..].iter().take_while(|&&(notify, _)| notify == event);
             let woken = woken.map(|&(_, thread)| thread).collect();

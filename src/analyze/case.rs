@@ -511,13 +511,18 @@ impl<'d> Case<'d, '_> {
     /// `pins`, also the places that pinned accesses keep.
     fn synchronized(&self, cut: &Cut, (a, b): Instance, pins: bool) -> bool {
         let Decider { trace, sections, .. } = *self.known;
-        let stretch = cut.events_from(trace, a);
         let threads = (0..trace.threads() as u32).map(ThreadId);
         let open = threads.flat_map(|thread| sections.open_after(thread, trace.events_before(thread, a)));
         let readers = open.map(|&id| sections.get(id)).filter(|section| section.shared);
         let readers = readers.map(|section| (section.lock, section.thread));
-        let checker = &self.known.checker;
-        checker.synchronizes(&stretch, readers, &self.known.wakes.woken, trace.thread(b), pins)
+        let checker = self.known.checker;
+        checker.synchronizes(
+            cut.in_order_from(trace, a),
+            readers,
+            &self.known.wakes.woken,
+            trace.thread(b),
+            pins,
+        )
     }
 
     /// A schedule that the checker accepts: with few context switches, or else, since other events between them may

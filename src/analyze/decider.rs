@@ -34,7 +34,7 @@ pub(super) struct Decider<'t> {
     pub predictor: SyncPreserving<'t>,
     pub needs: &'t Needs<'t>,
     pub native: Native<'t>,
-    pub checker: Checker<'t>,
+    pub checker: &'t Checker<'t>,
     /// Whom the notifies wake in π.
     pub wakes: &'t Wakes,
     /// What holds in every run with these operations, once that is asked.
@@ -102,7 +102,7 @@ impl Decider<'_> {
         tier("all instances, Z3", z3);
         decisions.sort_unstable_by_key(|decision| decision.number);
         stage(follow, "checking the rest", || {
-            check_rest(&self.checker, &mut decisions, &|number| checked.contains(&number));
+            check_rest(self.checker, &mut decisions, &|number| checked.contains(&number));
         });
         stage(follow, "explanations", || self.explain(work, &mut decisions, follow))?;
         Ok(decisions)

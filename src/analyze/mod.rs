@@ -171,6 +171,8 @@ pub struct Work<'s> {
     pub orders: &'s [Order],
     /// What somebody says of the program's design: atomicity violations are asked about by it, in whole analyses.
     pub design: Option<&'s Design>,
+    /// The checker of the trace, if there is one already.
+    pub checker: Option<&'s Checker<'s>>,
 }
 
 impl Default for Work<'_> {
@@ -182,6 +184,7 @@ impl Default for Work<'_> {
             threads: NonZeroUsize::MIN,
             orders: &[],
             design: None,
+            checker: None,
         }
     }
 }
@@ -229,7 +232,7 @@ pub fn analyze_with<F: Follow>(
     work: &Work<'_>,
     follow: &F,
 ) -> Result<Analysis, F::Error> {
-    with_decider(trace, options, work.scope, follow, |known| {
+    with_decider(trace, options, work.scope, work.checker, follow, |known| {
         let mut analysis = collect(
             trace,
             known.decide(work, follow.begin(&known.candidates.list)?, follow)?,
@@ -270,7 +273,7 @@ pub fn decide_with<F: Follow>(
     work: &Work<'_>,
     follow: &F,
 ) -> Result<Vec<Decision>, F::Error> {
-    with_decider(trace, options, work.scope, follow, |known| {
+    with_decider(trace, options, work.scope, work.checker, follow, |known| {
         known.decide(work, follow.begin(&known.candidates.list)?, follow)
     })
 }
@@ -283,7 +286,7 @@ pub fn decide_shards<F: Follow, R>(
     stages: &impl Follow,
     then: impl FnOnce(&dyn Fn(Shard, &F) -> Result<Vec<Decision>, F::Error>) -> R,
 ) -> R {
-    with_decider(trace, options, None, stages, |known| {
+    with_decider(trace, options, None, None, stages, |known| {
         then(&|shard, follow| {
             let work = Work {
                 shard,
@@ -300,6 +303,7 @@ fn with_decider<R>(
     trace: &Trace,
     options: &Options,
     scope: Option<&Scope>,
+    checker: Option<&Checker<'_>>,
     follow: &impl Follow,
     then: impl FnOnce(&Decider<'_>) -> R,
 ) -> R {
@@ -318,9 +322,10 @@ fn with_decider<R>(
         "candidates found"
     );
     let wakes = Wakes::of(trace, trace.events());
+    let mut made = None;
     // What would hold if unrecorded code had left no traces.
     let unpinned_order = trace.has_pins().then(|| MustHappenBefore::on(trace, Grounds::Outcomes));
-    let unpinned_needs = unpinned_order.as_ref().map(|order| Needs::of(trace, order, &sections));
+    let unpinned_needs = unpinned_order.as_ref().map(|order| needs.on(order));
     let decider = Decider {
         trace,
         order: &order,
@@ -334,7 +339,7 @@ fn with_decider<R>(
         predictor: stage(follow, "predictor", || SyncPreserving::new(trace, &needs, &sections)),
         needs: &needs,
         native: stage(follow, "own solver", || Native::new(trace, &needs, &sections, &wakes)),
-        checker: stage(follow, "checker", || Checker::new(trace)),
+        checker: checker.unwrap_or_else(|| made.insert(stage(follow, "checker", || Checker::new(trace)))),
         wakes: &wakes,
         structure: OnceLock::new(),
         unpinned: unpinned_order
@@ -365,7 +370,7 @@ pub fn join(trace: &Trace, options: &Options, mut decisions: Vec<Decision>) -> A
     let late = [Kind::Deadlocks, Kind::Atomicity, Kind::Order, Kind::NullPointer];
     if late.into_iter().any(|kind| find.has(kind)) {
         let no_pairs = Scope::default();
-        with_decider(trace, options, Some(&no_pairs), &Unfollowed, |known| {
+        with_decider(trace, options, Some(&no_pairs), None, &Unfollowed, |known| {
             if find.has(Kind::Deadlocks) {
                 deadlocks::decide(known, None, NonZeroUsize::MIN).add_to(&mut analysis);
             }

@@ -38,7 +38,7 @@ use crate::prune::{LockContexts, MustHappenBefore, Needs};
 use crate::trace::{CodePosition, EventId, Trace};
 use crate::verdict::{Find, Kind};
 use groups::Cell;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use nearest::Nearest;
 use site::{GroupNumbers, Site, sites_by_cell};
 
@@ -63,6 +63,8 @@ pub struct Candidates<'t> {
     contexts: &'t LockContexts,
     needs: &'t Needs<'t>,
     cells: Vec<Cell>,
+    /// The positions at which something is freed or destroyed.
+    ending: HashSet<CodePosition>,
     /// The candidates.
     pub list: Vec<Candidate>,
 }
@@ -171,11 +173,14 @@ impl<'t> Candidates<'t> {
             })
             .collect();
         list.sort_by_key(|candidate| (candidate.first, candidate.positions));
+        let sites = cells.iter().flat_map(|cell| &cell.sites);
+        let ending = sites.filter(|site| site.part.frees || site.part.destroys);
         Candidates {
             trace,
             order,
             contexts,
             needs,
+            ending: ending.map(|site| site.pc).collect(),
             cells,
             list,
         }

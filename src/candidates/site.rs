@@ -7,6 +7,9 @@ use crate::semantics::conflict::Part;
 use crate::trace::{Access, AccessId, CodePosition, EventId, ThreadId, Trace};
 use hashbrown::HashMap;
 
+/// Sites of a cell up to which one is found by a look at each.
+const FEW: usize = 8;
+
 /// Accesses of one cell by one thread at one position, all of one kind, in program order.
 #[derive(Clone, Debug)]
 pub(super) struct Site {
@@ -19,6 +22,10 @@ pub(super) struct Site {
 }
 
 impl Site {
+    fn key(&self) -> (ThreadId, CodePosition, Part) {
+        (self.thread, self.pc, self.part)
+    }
+
     pub(super) fn conflicts(&self, other: &Site) -> bool {
         self.thread != other.thread && self.part.conflicts(other.part)
     }
@@ -133,6 +140,7 @@ fn place(trace: &Trace, access: Access) -> CodePosition {
 
 /// The sites of one cell, in the order of their first accesses.
 fn sites(trace: &Trace, contexts: &LockContexts, scope: Option<&Scope>, accesses: &[AccessId]) -> Vec<Site> {
+    // Most cells have few sites, and real programs have millions of cells: a table is made where it pays.
     let mut numbers: HashMap<(ThreadId, CodePosition, Part), usize> = HashMap::new();
     let mut sites: Vec<Site> = Vec::new();
     for &id in accesses {
@@ -140,13 +148,21 @@ fn sites(trace: &Trace, contexts: &LockContexts, scope: Option<&Scope>, accesses
         let thread = trace.thread(access.event);
         let pc = scope.map_or_else(|| place(trace, access), |scope| scope.positions[&access.event]);
         let part = access.kind.part();
-        let site = *numbers.entry((thread, pc, part)).or_insert_with(|| {
+        let known = match sites.len() > FEW {
+            false => sites.iter().position(|site| site.key() == (thread, pc, part)),
+            true => numbers.get(&(thread, pc, part)).copied(),
+        };
+        let site = known.unwrap_or_else(|| {
             sites.push(Site {
                 thread,
                 pc,
                 part,
                 events: Vec::new(),
             });
+            if sites.len() > FEW {
+                let new = numbers.len()..sites.len();
+                numbers.extend(new.map(|site| (sites[site].key(), site)));
+            }
             sites.len() - 1
         });
         sites[site].events.push((access.event, contexts.of_access(id)));

@@ -136,7 +136,8 @@ pub struct Frees {
 
 impl Candidates<'_> {
     /// Hands every free, with every access of what it frees that is not needed before it, to `each`, until it breaks; of
-    /// an object that is destroyed, the uses before that in π. `None` if nothing is freed at the given pairs of sites.
+    /// an object that is destroyed, the uses before that in π. `None` if nothing is freed at the given pairs of sites,
+    /// which are those of one pair of positions.
     pub(crate) fn visit_frees(
         &self,
         needs: &Needs<'_>,
@@ -145,6 +146,15 @@ impl Candidates<'_> {
     ) -> Option<Frees> {
         let trace = self.trace;
         let mut found = None;
+        // All of the pairs are at the same two positions.
+        let &(cell, a, b) = pairs.first()?;
+        let (a, b) = positions_of(
+            self.cells[cell as usize].site_of(a),
+            self.cells[cell as usize].site_of(b),
+        );
+        if !self.ending.contains(&a) && !self.ending.contains(&b) {
+            return None;
+        }
         for &(cell, a, b) in pairs {
             let cell = &self.cells[cell as usize];
             let mut sites: Vec<(u32, u32)> = Vec::new();
@@ -278,22 +288,41 @@ impl Visit<'_, '_> {
         let Candidates { trace, contexts, .. } = *self.candidates;
         let (order, needs) = (self.order, self.needs);
         let (thread_a, thread_b) = (trace.thread(first_a), trace.thread(first_b));
-        for &(event, held) in a {
+        // What precedes an event, or is preceded by it, only grows along its thread, so both ends of a stretch only move
+        // on: from where they were, mostly not far.
+        let stretch = |(event, place): (EventId, u32),
+                       last: &std::ops::Range<usize>,
+                       precedes: &dyn Fn(EventId, ThreadId) -> u32| {
+            let count = precedes(event, thread_b);
+            let low = first_from(b, last.start, |&(other, _)| trace.place(other) >= count);
+            let high = first_from(b, last.end.max(low), |&(other, _)| precedes(other, thread_a) > place);
+            low..high
+        };
+        let (mut must, mut open, mut at) = (0..0, 0..0, 0);
+        while let Some(&(event, held)) = a.get(at) {
             let place = trace.place(event);
-            let stretch = |precedes: &dyn Fn(EventId, ThreadId) -> u32| {
-                let low = b.partition_point(|&(other, _)| trace.place(other) < precedes(event, thread_b));
-                let high = b.partition_point(|&(other, _)| precedes(other, thread_a) <= place);
-                low..high.max(low)
-            };
-            let must = stretch(&|event, thread| order.count(event, thread));
-            self.found.ordered += (b.len() - must.len()) as u64;
+            must = stretch((event, place), &must, &|event, thread| order.count(event, thread));
             if let Some(&(other, _)) = b[..must.start].first().or(b[must.end..].first()) {
                 first_of(&mut self.found.first_ordered, event, other);
             }
             if must.is_empty() {
+                // So it is of all up to the first one that the next of the others does not come after.
+                let next = match b.get(must.start) {
+                    Some(&(other, _)) => {
+                        let count = order.count(other, thread_a);
+                        first_from(a, at + 1, |&(event, _)| trace.place(event) >= count)
+                    }
+                    None => a.len(),
+                };
+                self.found.ordered += ((next - at) * b.len()) as u64;
+                at = next;
                 continue;
             }
-            let open = stretch(&|event, thread| needs.before_pending(event, thread));
+            at += 1;
+            self.found.ordered += (b.len() - must.len()) as u64;
+            open = stretch((event, place), &open, &|event, thread| {
+                needs.before_pending(event, thread)
+            });
             let excluded = must.clone().filter(|at| !open.contains(at));
             self.found.needed += (must.len() - open.len()) as u64;
             if self.found.first_needed.is_none() {
@@ -302,7 +331,7 @@ impl Visit<'_, '_> {
                     first_of(&mut self.found.first_needed, event, b[at].0);
                 }
             }
-            for &(other, held_there) in &b[open] {
+            for &(other, held_there) in &b[open.clone()] {
                 if contexts.clash(held, held_there) {
                     self.found.locked += 1;
                     first_of(&mut self.found.first_locked, event, other);
@@ -313,6 +342,18 @@ impl Visit<'_, '_> {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// The first place from `from` on at which something holds that holds from there on; the end if there is none. Takes
+/// time by how far that is from `from`.
+fn first_from<T>(all: &[T], from: usize, holds: impl Fn(&T) -> bool) -> usize {
+    let (mut low, mut step) = (from, 1);
+    while low + step <= all.len() && !holds(&all[low + step - 1]) {
+        low += step;
+        step *= 2;
+    }
+    let until = all.len().min(low + step);
+    low + all[low..until].partition_point(|one| !holds(one))
 }
 
 /// Replaces `slot` by the pair, its earlier event first, if that comes earlier.

@@ -533,7 +533,7 @@ impl AnalysisArgs {
     pub fn decide(&self, path: &Path, trace: &Trace, watch: &Watch) -> anyhow::Result<Analysis> {
         warn_if_cut(path, trace);
         watch.stage("checking the trace");
-        must_be_execution(path, trace)?;
+        let checker = must_be_execution(path, trace)?;
         let options = Options {
             until: watch.until(),
             ..self.options()
@@ -551,6 +551,7 @@ impl AnalysisArgs {
             threads: self.threads(),
             orders: &orders,
             design: self.design.as_ref(),
+            checker: Some(&checker),
             ..Work::default()
         };
         let mut analysis = analyze_with(trace, &options, &work, &following)?;

@@ -22,20 +22,22 @@ const MOST_HELD: u64 = 1 << 22;
 /// Locks that a thread of a usual program holds at most, on average.
 const USUALLY_HELD: u64 = 64;
 
-/// Refuses a trace that is not an execution. One pass over it.
+/// Refuses a trace that is not an execution. One pass over it. Returns what it was checked by: to make another costs as
+/// much as to read the trace.
 ///
 /// # Errors
 /// The first event that was not possible when its turn came, and why.
-pub fn must_be_execution(path: &Path, trace: &Trace) -> anyhow::Result<()> {
+pub fn must_be_execution<'t>(path: &Path, trace: &'t Trace) -> anyhow::Result<Checker<'t>> {
     must_be_in_proportion(path, trace)?;
-    if let Err(violation) = Checker::new(trace).validate() {
+    let checker = Checker::new(trace);
+    if let Err(violation) = checker.validate() {
         bail!(
             "{} is not a sequentially consistent execution, so nothing follows from it: {violation}. In a recording of \
              witness' own this is a defect of the recorder: please report it, with the trace.",
             path.display()
         );
     }
-    Ok(())
+    Ok(checker)
 }
 
 /// Refuses a trace of which an analysis would keep far more than it is long.

@@ -64,6 +64,18 @@ impl Cut {
         events.sort_unstable();
         events
     }
+
+    /// The same, for somebody who looks at the first ones only: there may be millions of others.
+    pub fn in_order_from<'c>(&'c self, trace: &'c Trace, from: EventId) -> impl Iterator<Item = EventId> + 'c {
+        let threads = (0..).map(ThreadId).zip(&self.counts);
+        let last = threads.filter_map(|(thread, &count)| {
+            let last = (count as usize).checked_sub(1)?;
+            Some(trace.program_order(thread)[last])
+        });
+        let until = last.max().map_or(from.0, |last| last.0 + 1);
+        let inside = |&event: &EventId| trace.place(event) < self.counts[trace.thread(event).index()];
+        (from.0..until).map(EventId).filter(inside)
+    }
 }
 
 /// An ending whose events happen in the order of π: in no other, these cuts perform them.
@@ -90,17 +102,16 @@ impl<'t> SyncPreserving<'t> {
     /// Prepares the predictor.
     #[must_use]
     pub fn new(trace: &'t Trace, needs: &'t Needs<'t>, sections: &'t Sections) -> SyncPreserving<'t> {
-        let edges = explanations(trace, sections, trace.events());
         // What every prefix needs is as it was in π; where no value was written twice, that is all.
         let needed = needs.relation();
-        let edges = edges.into_iter().filter(|&(to, from)| !needed.before(from, to));
-        let edges: Vec<Edge> = edges.map(|(to, from)| Edge { to, from }).collect();
+        let edges = explanations(trace, sections, trace.events(), |to, from| !needed.before(from, to));
+        let edges: Vec<Edge> = edges.into_iter().map(|(to, from)| Edge { to, from }).collect();
         let in_trace = match edges.is_empty() {
             true => Cow::Borrowed(needed.clocks()),
             false => Cow::Owned(
                 needed
                     .clone()
-                    .extended(trace, edges, &mut |_, _| Vec::new())
+                    .extended(trace, edges, &[], &mut |_, _| Vec::new())
                     .into_clocks(),
             ),
         };

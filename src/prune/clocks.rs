@@ -114,6 +114,11 @@ impl Clocks {
         self.stretches[own] = mine;
     }
 
+    /// Goes on by the next event of π, to which no edge leads.
+    pub(super) fn push_unmarked(&mut self, event: EventId) {
+        self.stretches[self.thread[event.index()].index()].begin.push(false);
+    }
+
     /// Whether `from`, an event of another thread, precedes the event that was pushed last for `thread`.
     pub(super) fn knows(&self, thread: ThreadId, from: EventId) -> bool {
         let rows = &self.stretches[thread.index()].rows;

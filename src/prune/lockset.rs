@@ -233,19 +233,36 @@ impl LockContexts {
         a: impl Iterator<Item = LockContextId> + Clone,
         b: impl Iterator<Item = LockContextId> + Clone,
     ) -> bool {
-        let all = |contexts: &mut dyn Iterator<Item = LockContextId>| {
-            contexts.fold((u64::MAX, u64::MAX), |(exclusive, held), id| {
-                let masks = self.masks[id.0 as usize];
-                (exclusive & masks.exclusive, held & masks.held)
-            })
-        };
-        let (x, y) = (all(&mut a.clone()), all(&mut b.clone()));
-        if (x.0 & y.1) | (x.1 & y.0) == 0 || self.is_exact() {
-            return (x.0 & y.1) | (x.1 & y.0) != 0;
+        let (exclusive, held) = self.masks_of_all(a.clone(), |(_, held)| held != 0);
+        if held == 0 {
+            return false;
+        }
+        let meet = |(other_exclusive, other_held): (u64, u64)| (exclusive & other_held) | (held & other_exclusive) != 0;
+        let meets = meet(self.masks_of_all(b.clone(), meet));
+        if !meets || self.is_exact() {
+            return meets;
         }
         let (a, b) = (self.held_at_all(a), self.held_at_all(b));
         a.iter()
             .any(|&(lock, shared)| b.contains(&(lock, false)) || (!shared && b.contains(&(lock, true))))
+    }
+
+    /// The locks that are held exclusively, and those that are held, in all of these contexts, or in the first ones of
+    /// them, as long as these go `on`.
+    fn masks_of_all(
+        &self,
+        contexts: impl Iterator<Item = LockContextId>,
+        on: impl Fn((u64, u64)) -> bool,
+    ) -> (u64, u64) {
+        let mut all = (u64::MAX, u64::MAX);
+        for id in contexts {
+            let masks = self.masks[id.0 as usize];
+            all = (all.0 & masks.exclusive, all.1 & masks.held);
+            if !on(all) {
+                break;
+            }
+        }
+        all
     }
 
     /// What is held in all of these contexts, in the order of the locks' numbers.

@@ -27,9 +27,8 @@ use super::Clocks;
 use super::forced_posts::Semaphores;
 use super::grounds::Grounds;
 use crate::semantics::{Before, Need, barriers, onces, outside, threads};
-use crate::trace::{EventId, ObjectId, ThreadId, Trace};
+use crate::trace::{EventId, ObjectId, Op, ThreadId, Trace};
 use hashbrown::{HashMap, HashSet};
-use std::collections::BTreeSet;
 
 /// The must-happen-before relation of a trace.
 #[derive(Clone, Debug)]
@@ -87,34 +86,34 @@ impl MustHappenBefore {
             Grounds::Outcomes | Grounds::Pins => HashSet::new(),
         };
         let onces = Onces::of(trace);
-        let mut forced: BTreeSet<Edge> = BTreeSet::new();
+        let mut walk = Walk::new(trace, grounds, &fixed, Vec::new());
+        trace.events().for_each(|event| walk.step(event));
+        let mut relation = walk.finish();
         loop {
-            let edges = forced.iter().copied().collect();
-            let relation = MustHappenBefore::walk(trace, grounds, &fixed, edges, &mut |_, _| Vec::new());
-            let known = forced.len();
             // Each round can only add edges, and each edge can only rule out more notifies and posts.
+            let mut forced = semaphores.forced(&relation);
             if grounds > Grounds::Structure {
                 let wakes = forced_wakes(trace, &relation).into_iter();
                 forced.extend(wakes.map(|(to, from)| Edge { to, from }));
-            }
-            forced.extend(semaphores.forced(&relation));
-            if grounds > Grounds::Structure {
                 forced.extend(onces.forced(&relation));
             }
-            if forced.len() == known {
+            forced.retain(|edge| !relation.before(edge.from, edge.to));
+            if forced.is_empty() {
                 return relation;
             }
+            relation = relation.extended(trace, forced, &[], &mut |_, _| Vec::new());
         }
     }
 
     /// The closure of this relation and of further edges between threads, each of which has to come from
-    /// an earlier event of π. `find` is asked for more of them to each event in its turn, and told what precedes that
-    /// one and all before it: so what follows from one edge for later events is found in the same walk.
+    /// an earlier event of π. `find` is asked for more of them to some events, sorted, to each in its turn, and told what
+    /// precedes that one and all before it: so what follows from one edge for later events is found in the same walk.
     #[must_use]
     pub fn extended(
         self,
         trace: &Trace,
         further: Vec<Edge>,
+        asked: &[EventId],
         find: &mut dyn FnMut(&Clocks, EventId) -> Vec<EventId>,
     ) -> MustHappenBefore {
         // Two of these side by side would be the most that an analysis ever holds.
@@ -128,7 +127,27 @@ impl MustHappenBefore {
         // What the relation rests on is among its edges already, and its rounds.
         let barriers = rounds.exits.values().map(|&((barrier, _), _)| barrier).collect();
         drop(rounds);
-        MustHappenBefore::walk(trace, Grounds::Structure, &barriers, incoming, find)
+        incoming.sort_unstable();
+        incoming.dedup();
+        let mut walk = Walk::new(trace, Grounds::Structure, &barriers, incoming);
+        let mut asked = asked.iter().copied().peekable();
+        for event in trace.events() {
+            let mut is_asked = false;
+            while asked.next_if_eq(&event).is_some() {
+                is_asked = true;
+            }
+            if !is_asked && walk.passes(event) {
+                continue;
+            }
+            walk.step(event);
+            if is_asked {
+                for from in find(&walk.clocks, event) {
+                    walk.edge(from, event);
+                    walk.clocks.add(event, from);
+                }
+            }
+        }
+        walk.finish()
     }
 
     /// Whether two relations of one trace are made of the same edges.
@@ -147,26 +166,6 @@ impl MustHappenBefore {
     #[must_use]
     pub fn into_clocks(self) -> Clocks {
         self.clocks
-    }
-
-    fn walk(
-        trace: &Trace,
-        grounds: Grounds,
-        fixed: &HashSet<u32>,
-        mut given: Vec<Edge>,
-        find: &mut dyn FnMut(&Clocks, EventId) -> Vec<EventId>,
-    ) -> MustHappenBefore {
-        given.sort_unstable();
-        given.dedup();
-        let mut walk = Walk::new(trace, grounds, fixed, given);
-        for event in trace.events() {
-            walk.step(event);
-            for from in find(&walk.clocks, event) {
-                walk.edge(from, event);
-                walk.clocks.add(event, from);
-            }
-        }
-        walk.finish()
     }
 
     /// Whether `a` must happen before `b`. False for an event and itself.
@@ -193,6 +192,12 @@ impl MustHappenBefore {
         let start = self.incoming.partition_point(|edge| edge.to < event);
         let edges = self.incoming[start..].iter().take_while(move |edge| edge.to == event);
         edges.map(|edge| edge.from).chain(self.rounds.before(event))
+    }
+
+    /// All of these edges, but for those of barriers' rounds.
+    #[must_use]
+    pub fn edges(&self) -> &[Edge] {
+        &self.incoming
     }
 
     /// Raises each thread's count to that of its events that must happen before `event`.
@@ -282,9 +287,11 @@ struct Walk<'t> {
     /// Barriers that order on any grounds.
     fixed: &'t HashSet<u32>,
     clocks: Clocks,
-    /// Edges known before the walk, sorted, and how many of them lie behind it.
+    /// Edges known before the walk, sorted, how many of them lie behind it, and how many of these said something new
+    /// and were kept: they stand at the front.
     given: Vec<Edge>,
     passed: usize,
+    kept: usize,
     /// Edges found on the way, and where those of the event at hand begin.
     found: Vec<Edge>,
     begin: usize,
@@ -309,6 +316,7 @@ impl<'t> Walk<'t> {
             clocks: Clocks::new(trace),
             given,
             passed: 0,
+            kept: 0,
             found: Vec::new(),
             begin: 0,
             pinned: vec![Vec::new(); trace.threads()],
@@ -318,6 +326,17 @@ impl<'t> Walk<'t> {
             left: HashMap::new(),
             source: HashMap::new(),
         }
+    }
+
+    /// Passes an event to which no edge leads, if it is one of those that are most of a trace: an access, of which only
+    /// given edges tell what comes before it.
+    fn passes(&mut self, event: EventId) -> bool {
+        let is_given = || self.given.get(self.passed).is_some_and(|edge| edge.to == event);
+        let passes = matches!(self.trace.op(event), Op::Access(_)) && !is_given();
+        if passes {
+            self.clocks.push_unmarked(event);
+        }
+        passes
     }
 
     fn step(&mut self, event: EventId) {
@@ -445,11 +464,16 @@ impl<'t> Walk<'t> {
     }
 
     fn push_like(&mut self, event: EventId, alike: Option<(EventId, EventId)>) {
-        let start = self.passed;
-        while self.given.get(self.passed).is_some_and(|edge| edge.to == event) {
+        let (start, thread) = (self.kept, self.trace.thread(event));
+        while let Some(&edge) = self.given.get(self.passed).filter(|edge| edge.to == event) {
             self.passed += 1;
+            // Where many reads see what one write left before, the first of them alone says something.
+            if !self.clocks.knows(thread, edge.from) {
+                self.given[self.kept] = edge;
+                self.kept += 1;
+            }
         }
-        let edges = self.given[start..self.passed].iter().chain(&self.found[self.begin..]);
+        let edges = self.given[start..self.kept].iter().chain(&self.found[self.begin..]);
         self.clocks.push(event, edges, alike);
     }
 
@@ -463,6 +487,7 @@ impl<'t> Walk<'t> {
     }
 
     fn finish(mut self) -> MustHappenBefore {
+        self.given.truncate(self.kept);
         self.given.extend(self.found);
         self.given.sort_unstable();
         self.given.dedup();

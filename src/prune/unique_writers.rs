@@ -43,14 +43,39 @@ pub struct Needs<'t> {
     sections: &'t Sections,
     semaphores: Arc<Semaphores>,
     needed: Cow<'t, MustHappenBefore>,
-    writers: Writers,
+    writers: Arc<Writers>,
 }
 
 impl<'t> Needs<'t> {
     /// Computes the relation.
     #[must_use]
     pub fn of(trace: &'t Trace, must: &'t MustHappenBefore, sections: &'t Sections) -> Needs<'t> {
-        let writers = Writers::of(trace);
+        Needs::with(
+            trace,
+            must,
+            sections,
+            Arc::new(Semaphores::of(trace)),
+            Arc::new(Writers::of(trace)),
+        )
+    }
+
+    /// The same on other grounds.
+    #[must_use]
+    pub fn on<'m>(&self, must: &'m MustHappenBefore) -> Needs<'m>
+    where
+        't: 'm,
+    {
+        let (semaphores, writers) = (Arc::clone(&self.semaphores), Arc::clone(&self.writers));
+        Needs::with(self.trace, must, self.sections, semaphores, writers)
+    }
+
+    fn with(
+        trace: &'t Trace,
+        must: &'t MustHappenBefore,
+        sections: &'t Sections,
+        semaphores: Arc<Semaphores>,
+        writers: Arc<Writers>,
+    ) -> Needs<'t> {
         let needed = match trace.frees_reads() {
             // Where reads may be free, no writer is needed for sure.
             true => must.clone(),
@@ -60,7 +85,7 @@ impl<'t> Needs<'t> {
             trace,
             must,
             sections,
-            semaphores: Arc::new(Semaphores::of(trace)),
+            semaphores,
             needed: Cow::Owned(needed),
             writers,
         }
@@ -78,7 +103,7 @@ impl<'t> Needs<'t> {
             sections: self.sections,
             semaphores: Arc::clone(&self.semaphores),
             needed: Cow::Borrowed(must),
-            writers: Writers::default(),
+            writers: Arc::default(),
         }
     }
 
@@ -247,10 +272,11 @@ impl<'t> Search<'t> {
     fn walk(&mut self, needed: MustHappenBefore, later: &MustHappenBefore, edges: Vec<Edge>) -> MustHappenBefore {
         let mut open = std::mem::take(&mut self.open);
         open.sort_unstable();
+        let asked: Vec<EventId> = open.iter().map(|&(read, _)| read).collect();
         let mut open = open.into_iter().peekable();
-        needed.extended(self.trace, edges, &mut |clocks, event| {
+        needed.extended(self.trace, edges, &asked, &mut |clocks, event| {
             let mut found = Vec::new();
-            while let Some((read, cell)) = open.next_if(|&(read, _)| read <= event) {
+            while let Some((read, cell)) = open.next_if(|&(read, _)| read == event) {
                 let known = Known {
                     clocks,
                     until: event,
@@ -272,15 +298,20 @@ impl<'t> Search<'t> {
             }
         } else {
             self.begun = true;
-            let known = Known::all(needed);
-            for access in self.trace.accesses().filter(|access| access.kind.reads()) {
-                let thread = self.trace.thread(access.event);
-                for used in self.trace.uses(access) {
-                    // What a thread reads of its own writes takes no edge.
-                    let own = self.writers.only_by(thread, used.cell);
-                    if !own && !self.trace.cell(used.cell).external {
+            let (known, trace) = (Known::all(needed), self.trace);
+            let mut last: Vec<Option<EventId>> = vec![None; trace.cells().len()];
+            for access in trace.accesses() {
+                for used in trace.uses(access) {
+                    let last = &mut last[used.cell.index()];
+                    if let Some(write) = last.filter(|_| access.kind.reads())
+                        && says_more(trace, needed.clocks(), write, access.event)
+                        && !trace.cell(used.cell).external
+                    {
                         let writer = self.look(&known, access.event, used.cell, used.read);
                         self.edges.extend(writer.map(|from| Edge { to: access.event, from }));
+                    }
+                    if access.kind.writes() {
+                        *last = Some(access.event);
                     }
                 }
             }
@@ -290,6 +321,11 @@ impl<'t> Search<'t> {
 
     /// As [`look`](Self::look), for a read that was open.
     fn writer_of(&mut self, needed: &Known<'_>, read: EventId, cell: CellId) -> Option<EventId> {
+        let writes = self.writers.writes(cell);
+        let last = writes[..writes.partition_point(|&write| write < read)].last();
+        if !says_more(self.trace, needed.clocks, *last?, read) {
+            return None;
+        }
         let value = self.trace.cell_use(read, cell).map_or(0, |used| used.read);
         self.look(needed, read, cell, value)
     }
@@ -348,6 +384,12 @@ impl<'t> Search<'t> {
         };
         (trace.thread(write) != trace.thread(read) && write < read).then_some(write)
     }
+}
+
+/// Whether an edge from the write that a read saw in π, which is the only one that it can have, would be of another
+/// thread and say something new.
+fn says_more(trace: &Trace, known: &Clocks, write: EventId, read: EventId) -> bool {
+    trace.thread(write) != trace.thread(read) && !known.before(write, read)
 }
 
 /// Whether nothing orders the read and two of the fitting writes: no other write comes between either and the read

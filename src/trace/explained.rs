@@ -11,21 +11,55 @@ use crate::semantics::semaphores::Step;
 use crate::semantics::{Need, onces};
 use hashbrown::{HashMap, HashSet};
 
+/// The last write of each cell so far.
+enum LastWrites {
+    /// Of a few of a trace's cells.
+    Few(HashMap<CellId, EventId>),
+    /// Of all of them: to look for each in a table takes longer than all else there is to do.
+    All(Vec<Option<EventId>>),
+}
+
+impl LastWrites {
+    /// Of none yet, in a sequence of so many events.
+    fn of(trace: &Trace, events: usize) -> LastWrites {
+        match events < trace.len() / 2 {
+            true => LastWrites::Few(HashMap::new()),
+            false => LastWrites::All(vec![None; trace.cells().len()]),
+        }
+    }
+
+    fn get(&self, cell: CellId) -> Option<EventId> {
+        match self {
+            LastWrites::Few(written) => written.get(&cell).copied(),
+            LastWrites::All(written) => written[cell.index()],
+        }
+    }
+
+    fn insert(&mut self, cell: CellId, event: EventId) {
+        match self {
+            LastWrites::Few(written) => drop(written.insert(cell, event)),
+            LastWrites::All(written) => written[cell.index()] = Some(event),
+        }
+    }
+}
+
 /// The earlier events that the enabling of each event of `order`, a feasible sequence, rests on there,
-/// beyond program order and must-happen-before: pairs of an event and one that it rests on.
+/// beyond program order and must-happen-before: pairs of an event and one that it rests on, of those that are `wanted`.
 #[must_use]
 pub fn explanations(
     trace: &Trace,
     sections: &Sections,
-    order: impl Iterator<Item = EventId> + Clone,
+    order: impl ExactSizeIterator<Item = EventId> + Clone,
+    wanted: impl Fn(EventId, EventId) -> bool,
 ) -> Vec<(EventId, EventId)> {
     let mut found: Vec<(EventId, EventId)> = Vec::new();
-    let mut written: HashMap<CellId, EventId> = HashMap::new();
+    let mut written = LastWrites::of(trace, order.len());
     let mut held: HashMap<ObjectId, Vec<SectionId>> = HashMap::new();
     let mut semaphores: HashMap<ObjectId, HashMap<ThreadId, EventId>> = HashMap::new();
     let mut handed_over: HashMap<ObjectId, HashMap<ThreadId, EventId>> = HashMap::new();
     let mut initialized: HashMap<ObjectId, EventId> = HashMap::new();
-    found.extend(Wakes::of(trace, order.clone()).by);
+    let by = Wakes::of(trace, order.clone()).by.into_iter();
+    found.extend(by.filter(|&(event, source)| wanted(event, source)));
     // Only the locks that somebody found held need watching.
     let mut watched: HashSet<ObjectId> = HashSet::new();
     for event in order.clone() {
@@ -37,7 +71,7 @@ pub fn explanations(
     for event in order {
         let thread = trace.thread(event);
         let mut rests_on = |source: EventId| {
-            if trace.thread(source) != thread {
+            if trace.thread(source) != thread && wanted(event, source) {
                 found.push((event, source));
             }
         };
@@ -60,7 +94,7 @@ pub fn explanations(
                 let access = trace.access(event).expect("an access");
                 for used in trace.uses(access) {
                     if access.kind.reads() {
-                        written.get(&used.cell).copied().into_iter().for_each(&mut rests_on);
+                        written.get(used.cell).into_iter().for_each(&mut rests_on);
                     }
                     if access.kind.writes() {
                         written.insert(used.cell, event);

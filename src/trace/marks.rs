@@ -45,6 +45,18 @@ impl Marks {
         self.blocks[(place / u64::BITS) as usize].bits >> (place % u64::BITS) & 1 != 0
     }
 
+    /// The first mark at or behind a place.
+    pub(crate) fn next(&self, place: u32) -> Option<u32> {
+        let first = (place / u64::BITS) as usize;
+        let mut bits = self.blocks.get(first)?.bits & (u64::MAX << (place % u64::BITS));
+        let mut later = self.blocks[first + 1..].iter().map(|block| block.bits);
+        let mut block = first as u32;
+        while bits == 0 {
+            (bits, block) = (later.next()?, block + 1);
+        }
+        Some(block * u64::BITS + bits.trailing_zeros())
+    }
+
     /// The number of marks among the first `places` events.
     pub(crate) fn before(&self, places: u32) -> u32 {
         match self.blocks.get((places / u64::BITS) as usize) {
@@ -74,6 +86,14 @@ mod tests {
                 assert_eq!(marks.before(place as u32) as usize, before, "{place} of {len}");
             }
             assert!((0..len).all(|place| marks.has(place as u32) == marked[place]));
+            for place in 0..=len {
+                let next = (place..len).find(|&place| marked[place]);
+                assert_eq!(
+                    marks.next(place as u32).map(|next| next as usize),
+                    next,
+                    "{place} of {len}"
+                );
+            }
             let last = len.checked_sub(1).map(|last| marked[last]);
             let before = marks.before(len as u32);
             assert_eq!(marks.mark_last(), last == Some(false));

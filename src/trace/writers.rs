@@ -112,12 +112,6 @@ impl Writers {
         &self.all.items[self.all.range(cell)]
     }
 
-    /// Whether a thread is the only one that writes a cell.
-    #[must_use]
-    pub fn only_by(&self, thread: ThreadId, cell: CellId) -> bool {
-        self.by[cell.index()] == By::One(thread)
-    }
-
     /// Whether no other thread writes a cell: what this one reads there is the same in every order.
     #[must_use]
     pub fn none_but(&self, thread: ThreadId, cell: CellId) -> bool {

@@ -46,9 +46,8 @@ fn what_synchronizes_from_the_first_access_on_is_what_a_whole_schedule_has() {
                     Err(Rejection::Synchronized { .. }) => true,
                     Err(_) => continue,
                 };
-                let stretch: Vec<EventId> = (a.0..b.0).map(EventId).collect();
                 let found = checker.synchronizes(
-                    &stretch,
+                    (a.0..b.0).map(EventId),
                     readers(&trace, &sections, a),
                     &wakes.woken,
                     trace.thread(b),

@@ -198,7 +198,10 @@ impl Search<'_, '_> {
     pub(super) fn conditions(&self, state: &mut State, clocks: &Clocks) -> Result<bool, Contradiction> {
         let (native, trace) = (self.native, self.native.trace);
         let mut new = false;
-        for &event in clocks.order.iter().filter(|&&event| self.window.is_conditional(event)) {
+        for (event, _) in clocks
+            .numbered()
+            .filter(|&(_, number)| self.window.is_conditional(number))
+        {
             match Need::of(trace.op(event)) {
                 Some(Need::Wake(_)) => {
                     let notify = native.wakes.by.get(&event).copied();
@@ -244,7 +247,8 @@ impl Search<'_, '_> {
                         .semaphores
                         .first_end(once)
                         .filter(|&end| self.from <= end && end < event);
-                    if let Some(end) = end.filter(|&end| !clocks.has(native, end) || !clocks.before(native, end, event))
+                    if let Some(end) =
+                        end.filter(|&end| !clocks.has(&self.window, end) || !clocks.before(&self.window, end, event))
                     {
                         new |= self.put_before(state, clocks, end, event)?;
                     }
@@ -274,7 +278,7 @@ impl Search<'_, '_> {
         event: EventId,
         other: EventId,
     ) -> Result<bool, Contradiction> {
-        let (native, trace) = (self.native, self.native.trace);
+        let trace = self.native.trace;
         self.relied.set(true);
         if !self.possible(event) {
             return Err(Contradiction);
@@ -286,7 +290,7 @@ impl Search<'_, '_> {
         if thread == trace.thread(other) {
             return if event < other { Ok(grown) } else { Err(Contradiction) };
         }
-        let known = clocks.has(native, other) && clocks.before(native, event, other);
+        let known = clocks.has(&self.window, other) && clocks.before(&self.window, event, other);
         Ok((!known && state.order(event, other)) || grown)
     }
 }

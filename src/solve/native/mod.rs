@@ -20,6 +20,7 @@
 //! trusted: its schedules go to the checker, its refutations are compared with exhaustive search in the tests.
 
 mod conditions;
+mod joints;
 mod search;
 mod state;
 mod window;
@@ -27,6 +28,7 @@ mod window;
 use crate::prune::{Ending, Needs};
 use crate::trace::{CellId, EventId, Op, Sections, ThreadId, Trace, Wakes, Writers};
 use conditions::Semaphores;
+use joints::Joints;
 use search::{Search, View};
 use std::sync::OnceLock;
 
@@ -131,6 +133,8 @@ pub struct Native<'t> {
     semaphores: Semaphores,
     /// Per thread, the places of the events whose needs it does not know, once that is asked.
     unknown: OnceLock<Vec<Vec<u32>>>,
+    /// What the orders of its windows look at, once one is asked for.
+    joints: OnceLock<Joints>,
 }
 
 impl<'t> Native<'t> {
@@ -145,6 +149,7 @@ impl<'t> Native<'t> {
             wakes,
             semaphores: Semaphores::of(trace),
             unknown: OnceLock::new(),
+            joints: OnceLock::new(),
         }
     }
 

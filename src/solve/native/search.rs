@@ -97,7 +97,7 @@ impl<'s, 't> Search<'s, 't> {
             left: most,
             most,
             chosen: BTreeMap::new(),
-            window: Window::new(native, from, view != View::Relaxed),
+            window: Window::new(native, from, view != View::Relaxed, ending),
             entered: (Vec::new(), Vec::new()),
         }
     }
@@ -165,7 +165,7 @@ impl<'s, 't> Search<'s, 't> {
         };
         let violation = self.violation(&state, &clocks);
         match violation {
-            None => Some(Some(clocks.order)),
+            None => Some(Some(clocks.complete(&self.window))),
             Some(Violation::Unsupported) => None,
             Some(Violation::Either(edges)) => {
                 for (before, after) in edges {
@@ -298,7 +298,7 @@ impl<'s, 't> Search<'s, 't> {
                 .copied()
                 .for_each(&mut add);
         }
-        let doors = clocks.order.iter().filter_map(|&event| self.window.doors(event));
+        let doors = clocks.numbered().filter_map(|(_, number)| self.window.doors(number));
         doors.filter_map(|doors| doors.opened).for_each(add);
         found
     }
@@ -311,7 +311,7 @@ impl<'s, 't> Search<'s, 't> {
                 for &id in mine.alone.sections.iter().chain(&mine.shared.sections) {
                     let section = native.sections.get(id);
                     let release = section.release.filter(|&release| self.possible(release));
-                    let row = |event: Option<EventId>| event.and_then(|event| clocks.row(native, event));
+                    let row = |event: Option<EventId>| event.and_then(|event| clocks.row(&self.window, event));
                     // A section that is entered before this one is, or is left, cannot come after it.
                     let rows = [
                         row(section.acquire.filter(|&acquire| acquire >= self.from)),
@@ -364,7 +364,7 @@ impl<'s, 't> Search<'s, 't> {
         match then.acquire.filter(|&acquire| acquire >= self.from) {
             // A release before the window comes first as it is.
             Some(acquire) => {
-                let known = release < self.from || clocks.before(self.native, release, acquire);
+                let known = release < self.from || clocks.before(&self.window, release, acquire);
                 Ok((!known && state.order(release, acquire)) || grown)
             }
             None if self.based && release >= self.from => Err(Contradiction),
@@ -401,7 +401,7 @@ impl<'s, 't> Search<'s, 't> {
             if write != read
                 && self.possible(write)
                 && !(write > read && needed.before(read, write))
-                && !clocks.before(native, read, write)
+                && !clocks.before(&self.window, read, write)
             {
                 found.push(Some(write));
             }
@@ -410,10 +410,10 @@ impl<'s, 't> Search<'s, 't> {
     }
 
     fn reads(&self, state: &mut State, clocks: &Clocks) -> Result<bool, Contradiction> {
-        let (native, trace) = (self.native, self.native.trace);
+        let trace = self.native.trace;
         let mut new = false;
-        for &read in &clocks.order {
-            for (used, seen) in self.window.reads(read) {
+        for (read, number) in clocks.numbered() {
+            for (used, seen) in self.window.reads(number) {
                 if seen.outside && !(self.chosen.contains_key(&(read, used.cell))) {
                     continue;
                 }
@@ -427,20 +427,20 @@ impl<'s, 't> Search<'s, 't> {
                     self.include(state, writer);
                     new |= state.cut[trace.thread(writer).index()] > before;
                     if trace.thread(writer) != trace.thread(read) {
-                        let known = clocks.has(native, writer) && clocks.before(native, writer, read);
+                        let known = clocks.has(&self.window, writer) && clocks.before(&self.window, writer, read);
                         new |= !known && state.order(writer, read);
                     } else if writer > read {
                         return Err(Contradiction);
                     }
                 }
-                if writer.is_some_and(|writer| !clocks.has(native, writer)) {
+                if writer.is_some_and(|writer| !clocks.has(&self.window, writer)) {
                     continue;
                 }
                 for theirs in &*self.window.writes_by_thread(used, seen, clocks.last) {
                     self.spend(1);
-                    let theirs = clocks.among(native, theirs);
+                    let theirs = clocks.among(&self.window, theirs);
                     // Of those of one thread, the first ones come before the read: the last of these says it for all.
-                    let earlier = theirs.partition_point(|&other| clocks.before(native, other, read));
+                    let earlier = theirs.partition_point(|&other| clocks.before(&self.window, other, read));
                     match (theirs[..earlier].last(), writer) {
                         // It sees what the window begins with.
                         (Some(_), None) => return Err(Contradiction),
@@ -452,7 +452,7 @@ impl<'s, 't> Search<'s, 't> {
                     // The last ones come after its writer: the first of these says it for all.
                     let others = &theirs[earlier..];
                     let later = writer.map_or(0, |writer| {
-                        others.partition_point(|&other| !clocks.before(native, writer, other))
+                        others.partition_point(|&other| !clocks.before(&self.window, writer, other))
                     });
                     match others.get(later) {
                         Some(&first) if trace.thread(first) != trace.thread(read) => {
@@ -468,10 +468,10 @@ impl<'s, 't> Search<'s, 't> {
 
     /// Adds an edge that follows; says whether it tells anything new.
     fn edge(&self, state: &mut State, clocks: &Clocks, from: EventId, to: EventId) -> Result<bool, Contradiction> {
-        if clocks.before(self.native, from, to) {
+        if clocks.before(&self.window, from, to) {
             return Ok(false);
         }
-        if clocks.before(self.native, to, from) {
+        if clocks.before(&self.window, to, from) {
             return Err(Contradiction);
         }
         Ok(state.order(from, to))
@@ -490,12 +490,12 @@ impl<'s, 't> Search<'s, 't> {
                 open.entry(native.sections.get(id).lock).or_default().push(id);
             }
         }
-        for &event in &clocks.order {
-            if self.based && !self.window.knows(event) {
+        for (event, number) in clocks.numbered() {
+            if self.based && !self.window.knows(number) {
                 return Some(Violation::Unsupported);
             }
             if self.based
-                && self.window.is_conditional(event)
+                && self.window.is_conditional(number)
                 && let Some(Need::Holder { lock, shared }) = Need::of(trace.op(event))
             {
                 let mut holding = open.get(&lock).into_iter().flatten().map(|&id| native.sections.get(id));
@@ -503,7 +503,7 @@ impl<'s, 't> Search<'s, 't> {
                     return Some(Violation::Unsupported);
                 }
             }
-            for (used, seen) in self.window.reads(event) {
+            for (used, seen) in self.window.reads(number) {
                 let before = last[used.number as usize];
                 if self.sees(event, used.cell, seen, before) {
                     continue;
@@ -520,7 +520,7 @@ impl<'s, 't> Search<'s, 't> {
                     _ => Violation::Writer(event, used.cell, writers),
                 });
             }
-            for used in self.window.uses(event) {
+            for used in self.window.uses(number) {
                 let ended = &mut ended[used.number as usize];
                 match used.object {
                     Some(Life::Ended) => *ended = (*ended).max(Some(event)),
@@ -533,7 +533,7 @@ impl<'s, 't> Search<'s, 't> {
                     last[used.number as usize] = Some((event, used.left));
                 }
             }
-            let Some(doors) = self.window.doors(event) else {
+            let Some(doors) = self.window.doors(number) else {
                 continue;
             };
             if let Some(id) = doors.closed {

@@ -46,14 +46,16 @@ impl State {
     }
 }
 
-/// The events of a cut from the start of the window on, and which of them precede which.
+/// The events of a cut that an order [looks at](super::joints), from the start of the window on, and which of them
+/// precede which.
 ///
 /// An event that waits for no other thread's knows what the one before it in its thread did, so it shares that one's
 /// row: time and memory go with the events and with the edges, not with events times threads.
 pub(super) struct Clocks {
     threads: usize,
-    /// Per thread, the place of its first event in the window.
+    /// Per thread, the place of its first event in the window, and how many of those that are looked at come before.
     pub(super) first: Vec<u32>,
+    outside: Vec<u32>,
     /// Per thread, the place behind its last one.
     until: Vec<u32>,
     /// Per thread, where its events begin in `row`.
@@ -65,6 +67,8 @@ pub(super) struct Clocks {
     counts: Vec<u32>,
     /// The events in an order that respects all edges, as near to π as they allow.
     pub(super) order: Vec<EventId>,
+    /// The number of each in the window.
+    numbers: Vec<u32>,
     /// The last of them in π.
     pub(super) last: EventId,
 }
@@ -84,11 +88,14 @@ impl Clocks {
         let first: Vec<u32> = ids()
             .map(|thread| trace.events_before(thread, from).min(state.cut[thread.index()]))
             .collect();
+        let outside: Vec<u32> = ids()
+            .map(|thread| window.looked.before(thread, first[thread.index()]))
+            .collect();
         let mut start = vec![0; threads];
         let mut total = 0;
-        for thread in 0..threads {
-            start[thread] = total;
-            total += state.cut[thread] - first[thread];
+        for thread in ids() {
+            start[thread.index()] = total;
+            total += window.looked.before(thread, state.cut[thread.index()]) - outside[thread.index()];
         }
         if total as usize > most {
             return Ok(None);
@@ -99,30 +106,39 @@ impl Clocks {
             row: vec![0; total as usize],
             counts: vec![0; threads],
             order: Vec::with_capacity(total as usize),
+            numbers: Vec::with_capacity(total as usize),
             last: from,
             until: state.cut.clone(),
             first,
+            outside,
         };
         window.begin(&state.edges);
-        let mut done = clocks.first.clone();
+        let next = |window: &Window<'_, '_>, thread: ThreadId, place: u32| {
+            window.looked.next(thread, place).unwrap_or(u32::MAX)
+        };
+        // Per thread, the place of the first event that is not done, and how many are.
+        let mut heads: Vec<u32> = ids()
+            .map(|thread| next(window, thread, clocks.first[thread.index()]))
+            .collect();
+        let mut done = vec![0; threads];
         // Threads whose next event waits for another event, by that event's thread.
         let mut waiting: Vec<Vec<ThreadId>> = vec![Vec::new(); threads];
-        let mut ready: BinaryHeap<Reverse<EventId>> = BinaryHeap::new();
-        let offer = |window: &mut Window<'_, '_>, thread: ThreadId, done: &[u32], waiting: &mut [Vec<ThreadId>]| {
-            let place = done[thread.index()];
+        let mut ready: BinaryHeap<Reverse<(EventId, u32)>> = BinaryHeap::new();
+        let offer = |window: &mut Window<'_, '_>, thread: ThreadId, heads: &[u32], waiting: &mut [Vec<ThreadId>]| {
+            let place = heads[thread.index()];
             if place >= state.cut[thread.index()] {
                 return None;
             }
             let event = trace.program_order(thread)[place as usize];
-            window.decode(event);
+            let number = window.decode(event);
             let inside =
                 |source: EventId| source >= from && trace.place(source) < state.cut[trace.thread(source).index()];
-            let edges = state.sources(event, window.first_edge(event));
-            let mut sources = window.incoming(event).iter().copied().chain(edges);
+            let edges = state.sources(event, window.first_edge(number));
+            let mut sources = window.incoming(number).iter().copied().chain(edges);
             let missing =
-                sources.find(|&source| trace.place(source) >= done[trace.thread(source).index()] && inside(source));
+                sources.find(|&source| trace.place(source) >= heads[trace.thread(source).index()] && inside(source));
             match missing {
-                None => Some(event),
+                None => Some((event, number)),
                 Some(source) => {
                     waiting[trace.thread(source).index()].push(thread);
                     None
@@ -130,21 +146,23 @@ impl Clocks {
             }
         };
         for thread in ids() {
-            ready.extend(offer(window, thread, &done, &mut waiting).map(Reverse));
+            ready.extend(offer(window, thread, &heads, &mut waiting).map(Reverse));
         }
         let mut turn = ready.pop();
-        while let Some(Reverse(event)) = turn {
+        while let Some(Reverse((event, number))) = turn {
             let thread = trace.thread(event);
-            clocks.fill(window, native, state, event);
+            clocks.fill(window, state, (event, number), done[thread.index()]);
             if clocks.counts.len() > most.max(threads) {
                 return Ok(None);
             }
             clocks.order.push(event);
+            clocks.numbers.push(number);
             clocks.last = clocks.last.max(event);
             done[thread.index()] += 1;
-            let next = offer(window, thread, &done, &mut waiting);
+            heads[thread.index()] = next(window, thread, trace.place(event) + 1);
+            let next = offer(window, thread, &heads, &mut waiting);
             for waiter in std::mem::take(&mut waiting[thread.index()]) {
-                ready.extend(offer(window, waiter, &done, &mut waiting).map(Reverse));
+                ready.extend(offer(window, waiter, &heads, &mut waiting).map(Reverse));
             }
             // Mostly, the same thread goes on.
             turn = match (next, ready.peek()) {
@@ -163,18 +181,15 @@ impl Clocks {
         }
     }
 
-    fn fill(&mut self, window: &Window<'_, '_>, native: &Native<'_>, state: &State, event: EventId) {
-        let trace = native.trace;
-        let (thread, place) = (trace.thread(event).index(), trace.place(event));
-        let here = self.at(thread, place);
-        let before = if place > self.first[thread] {
-            self.row[here - 1]
-        } else {
-            0
-        };
+    /// Fills in what precedes an event, with its number in the window, behind so many others of its thread.
+    fn fill(&mut self, window: &Window<'_, '_>, state: &State, (event, number): (EventId, u32), behind: u32) {
+        let trace = window.trace();
+        let thread = trace.thread(event).index();
+        let here = (self.start[thread] + behind) as usize;
+        let before = if behind > 0 { self.row[here - 1] } else { 0 };
         let mut mine = before;
-        let edges = state.sources(event, window.first_edge(event));
-        for source in window.incoming(event).iter().copied().chain(edges) {
+        let edges = state.sources(event, window.first_edge(number));
+        for source in window.incoming(number).iter().copied().chain(edges) {
             let (other, count) = (trace.thread(source).index(), trace.place(source));
             if other == thread || count >= self.until[other] || count < self.first[other] {
                 continue;
@@ -184,7 +199,8 @@ impl Clocks {
                 let from = before as usize * self.threads;
                 self.counts.extend_from_within(from..from + self.threads);
             }
-            let (mine, theirs) = (self.counts_of(mine), self.counts_of(self.row[self.at(other, count)]));
+            let theirs = self.row[self.at(window, ThreadId(other as u32), count)];
+            let (mine, theirs) = (self.counts_of(mine), self.counts_of(theirs));
             for thread in 0..self.threads {
                 self.counts[mine + thread] = self.counts[mine + thread].max(self.counts[theirs + thread]);
             }
@@ -193,12 +209,26 @@ impl Clocks {
         self.row[here] = mine;
     }
 
-    fn at(&self, thread: usize, place: u32) -> usize {
-        (self.start[thread] + place - self.first[thread]) as usize
+    /// Where an event that is looked at has its row.
+    fn at(&self, window: &Window<'_, '_>, thread: ThreadId, place: u32) -> usize {
+        let behind = window.looked.before(thread, place) - self.outside[thread.index()];
+        (self.start[thread.index()] + behind) as usize
     }
 
     fn counts_of(&self, row: u32) -> usize {
         row as usize * self.threads
+    }
+
+    /// That order with all other events of the cut.
+    pub(super) fn complete(&self, window: &Window<'_, '_>) -> Vec<EventId> {
+        window
+            .looked
+            .complete(window.trace(), &self.first, &self.until, &self.order)
+    }
+
+    /// The events in that order, each with its number in the window.
+    pub(super) fn numbered(&self) -> impl Iterator<Item = (EventId, u32)> + '_ {
+        self.order.iter().copied().zip(self.numbers.iter().copied())
     }
 
     /// What it took to find them, in events and counts.
@@ -206,39 +236,40 @@ impl Clocks {
         self.row.len() + self.counts.len()
     }
 
-    /// Whether an event is among them.
-    pub(super) fn has(&self, native: &Native<'_>, event: EventId) -> bool {
-        let (thread, place) = (native.trace.thread(event).index(), native.trace.place(event));
+    /// Whether an event, one that is looked at, is among them.
+    pub(super) fn has(&self, window: &Window<'_, '_>, event: EventId) -> bool {
+        let (thread, place) = (window.trace().thread(event).index(), window.trace().place(event));
         (self.first[thread]..self.until[thread]).contains(&place)
     }
 
     /// Of events of one thread from the window's first on, in program order, those that are among them.
-    pub(super) fn among<'e>(&self, native: &Native<'_>, events: &'e [EventId]) -> &'e [EventId] {
-        let until = |event: EventId| self.until[native.trace.thread(event).index()];
-        &events[..events.partition_point(|&event| native.trace.place(event) < until(event))]
+    pub(super) fn among<'e>(&self, window: &Window<'_, '_>, events: &'e [EventId]) -> &'e [EventId] {
+        let until = |event: EventId| self.until[window.trace().thread(event).index()];
+        &events[..events.partition_point(|&event| window.trace().place(event) < until(event))]
     }
 
     /// How many events of each other thread precede an event, if it is among them.
-    pub(super) fn row(&self, native: &Native<'_>, event: EventId) -> Option<&[u32]> {
-        let (thread, place) = (native.trace.thread(event).index(), native.trace.place(event));
-        (self.first[thread]..self.until[thread]).contains(&place).then(|| {
-            let start = self.counts_of(self.row[self.at(thread, place)]);
+    pub(super) fn row(&self, window: &Window<'_, '_>, event: EventId) -> Option<&[u32]> {
+        let (thread, place) = (window.trace().thread(event), window.trace().place(event));
+        let inside = self.first[thread.index()]..self.until[thread.index()];
+        inside.contains(&place).then(|| {
+            let start = self.counts_of(self.row[self.at(window, thread, place)]);
             &self.counts[start..start + self.threads]
         })
     }
 
     /// Whether one event of the window precedes another, by the edges known. Of an event that was
     /// taken in after these clocks were computed nothing is known yet.
-    pub(super) fn before(&self, native: &Native<'_>, a: EventId, b: EventId) -> bool {
-        let trace = native.trace;
-        if !self.has(native, b) {
+    pub(super) fn before(&self, window: &Window<'_, '_>, a: EventId, b: EventId) -> bool {
+        let trace = window.trace();
+        if !self.has(window, b) {
             return false;
         }
-        let (thread, place) = (trace.thread(b).index(), trace.place(b));
-        let (other, count) = (trace.thread(a).index(), trace.place(a));
+        let (thread, place) = (trace.thread(b), trace.place(b));
+        let (other, count) = (trace.thread(a), trace.place(a));
         if other == thread {
             return count < place;
         }
-        self.counts[self.counts_of(self.row[self.at(thread, place)]) + other] > count
+        self.counts[self.counts_of(self.row[self.at(window, thread, place)]) + other.index()] > count
     }
 }

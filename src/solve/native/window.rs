@@ -2,11 +2,13 @@
 //!
 //! Each order looks at every event of its cut, several times over. What it asks of them does not depend on the order:
 //! which events lead to them, which writes may have given a read its value, which sections they open. Events that no
-//! cut has come to are not decoded.
+//! cut has come to are not decoded, nor what no order has to [look at](super::joints).
 
 use super::Native;
+use super::joints::{Joints, Looked};
+use crate::prune::Ending;
 use crate::semantics::Need;
-use crate::trace::{AccessKind, CellId, EventId, SectionId};
+use crate::trace::{AccessKind, CellId, EventId, SectionId, ThreadId, Trace};
 use hashbrown::HashMap;
 use std::cell::{Ref, RefCell};
 use std::ops::Range;
@@ -18,14 +20,19 @@ pub(super) struct Window<'s, 't> {
     from: EventId,
     /// Whether everything before the window is in the prefix.
     based: bool,
-    /// Per event of π from the first one on, its number among the decoded ones, plus 1; 0 for what is not decoded.
-    numbers: Vec<u32>,
-    /// Of the order that is being made: per event, the place of the first further edge to it, plus 1; 0 for none.
+    /// The events that its orders look at.
+    pub(super) looked: Looked<'s>,
+    /// How many of these each thread has before the window.
+    outside: Vec<u32>,
+    /// Per thread and such event in the window, its number among the decoded ones, plus 1; 0 for what is not decoded.
+    numbers: Vec<Vec<u32>>,
+    /// Of the order that is being made: per decoded event, the place of the first further edge to it, plus 1; 0 for
+    /// none.
     first_edges: Vec<u32>,
     decoded: Vec<Decoded>,
     incoming: Vec<EventId>,
     uses: Vec<Used<'t>>,
-    /// The events that have an entry there.
+    /// The decoded events that have an entry there.
     edged: Vec<u32>,
     cells: HashMap<CellId, u32>,
     /// By the cell's number.
@@ -94,12 +101,26 @@ pub(super) struct Read<'t> {
 }
 
 impl<'s, 't> Window<'s, 't> {
-    pub(super) fn new(native: &'s Native<'t>, from: EventId, based: bool) -> Window<'s, 't> {
+    pub(super) fn new(native: &'s Native<'t>, from: EventId, based: bool, ending: Ending<'_>) -> Window<'s, 't> {
+        let trace = native.trace;
+        let joints = native.joints.get_or_init(|| Joints::of(native));
+        // What is to have happened in some order has edges.
+        let ordered = if ending.performed.len() > 1 {
+            ending.performed
+        } else {
+            &[]
+        };
+        let looked = Looked::new(trace, joints, ordered);
+        let threads = (0..trace.threads() as u32).map(ThreadId);
         Window {
             native,
             from,
             based,
-            numbers: Vec::new(),
+            outside: threads
+                .map(|thread| looked.before(thread, trace.events_before(thread, from)))
+                .collect(),
+            looked,
+            numbers: vec![Vec::new(); trace.threads()],
             first_edges: Vec::new(),
             edged: Vec::new(),
             decoded: Vec::new(),
@@ -115,12 +136,8 @@ impl<'s, 't> Window<'s, 't> {
         for at in self.edged.drain(..) {
             self.first_edges[at as usize] = 0;
         }
-        let last = edges.last().map_or(0, |(to, _)| (to.0 - self.from.0) as usize + 1);
-        if last > self.first_edges.len() {
-            self.first_edges.resize(last, 0);
-        }
-        for (place, (to, _)) in edges.iter().enumerate() {
-            let at = to.0 - self.from.0;
+        for (place, &(to, _)) in edges.iter().enumerate() {
+            let at = self.decode(to);
             if self.first_edges[at as usize] == 0 {
                 self.first_edges[at as usize] = place as u32 + 1;
                 self.edged.push(at);
@@ -128,10 +145,14 @@ impl<'s, 't> Window<'s, 't> {
         }
     }
 
-    /// The place of the first edge of that order to an event, plus 1; 0 for none.
-    pub(super) fn first_edge(&self, event: EventId) -> u32 {
-        let at = (event.0 - self.from.0) as usize;
-        self.first_edges.get(at).copied().unwrap_or(0)
+    /// The place of the first edge of that order to an event, by its number, plus 1; 0 for none.
+    pub(super) fn first_edge(&self, number: u32) -> u32 {
+        self.first_edges[number as usize]
+    }
+
+    /// The trace that it is a part of.
+    pub(super) fn trace(&self) -> &'t Trace {
+        self.native.trace
     }
 
     /// How many cells have numbers.
@@ -139,21 +160,22 @@ impl<'s, 't> Window<'s, 't> {
         self.cells.len()
     }
 
-    /// The events of other threads in the window that an event needs directly.
-    pub(super) fn incoming(&self, event: EventId) -> &[EventId] {
-        let range = &self.get(event).incoming;
+    /// The events of other threads in the window that an event, by its number, needs directly.
+    pub(super) fn incoming(&self, number: u32) -> &[EventId] {
+        let range = &self.decoded[number as usize].incoming;
         &self.incoming[range.start as usize..range.end as usize]
     }
 
-    /// The cells that an event touches.
-    pub(super) fn uses(&self, event: EventId) -> &[Used<'t>] {
-        let range = &self.get(event).uses;
+    /// The cells that an event touches, of those that an order has to follow.
+    pub(super) fn uses(&self, number: u32) -> &[Used<'t>] {
+        let range = &self.decoded[number as usize].uses;
         &self.uses[range.start as usize..range.end as usize]
     }
 
-    /// The cells that an event reads.
-    pub(super) fn reads(&self, event: EventId) -> impl Iterator<Item = (&Used<'t>, &Read<'t>)> {
-        let uses = if self.get(event).reads { self.uses(event) } else { &[] };
+    /// The cells that an event reads, of those.
+    pub(super) fn reads(&self, number: u32) -> impl Iterator<Item = (&Used<'t>, &Read<'t>)> {
+        let reads = self.decoded[number as usize].reads;
+        let uses = if reads { self.uses(number) } else { &[] };
         uses.iter().filter_map(|used| Some((used, used.read.as_ref()?)))
     }
 
@@ -178,39 +200,38 @@ impl<'s, 't> Window<'s, 't> {
     }
 
     /// The sections that an event opens and closes.
-    pub(super) fn doors(&self, event: EventId) -> Option<Doors> {
-        self.get(event).sections.as_deref().copied()
+    pub(super) fn doors(&self, number: u32) -> Option<Doors> {
+        self.decoded[number as usize].sections.as_deref().copied()
     }
 
     /// Whether an event can come about in several ways.
-    pub(super) fn is_conditional(&self, event: EventId) -> bool {
-        self.get(event).conditional
+    pub(super) fn is_conditional(&self, number: u32) -> bool {
+        self.decoded[number as usize].conditional
     }
 
     /// Whether the solver knows what an event needs.
-    pub(super) fn knows(&self, event: EventId) -> bool {
-        self.get(event).known
+    pub(super) fn knows(&self, number: u32) -> bool {
+        self.decoded[number as usize].known
     }
 
-    fn get(&self, event: EventId) -> &Decoded {
-        &self.decoded[self.numbers[(event.0 - self.from.0) as usize] as usize - 1]
-    }
-
-    /// Decodes an event, unless that is done.
-    pub(super) fn decode(&mut self, event: EventId) {
-        let at = (event.0 - self.from.0) as usize;
-        if at >= self.numbers.len() {
-            self.numbers.resize(at + 1, 0);
-        }
-        if self.numbers[at] != 0 {
-            return;
-        }
+    /// Decodes an event that orders look at, unless that is done; returns its number.
+    pub(super) fn decode(&mut self, event: EventId) -> u32 {
         let (native, from) = (self.native, self.from);
-        let (trace, op) = (native.trace, native.trace.op(event));
+        let trace = native.trace;
+        let thread = trace.thread(event);
+        let at = (self.looked.before(thread, trace.place(event)) - self.outside[thread.index()]) as usize;
+        let numbers = &mut self.numbers[thread.index()];
+        if at >= numbers.len() {
+            numbers.resize(at + 1, 0);
+        }
+        if let Some(number) = numbers[at].checked_sub(1) {
+            return number;
+        }
+        let op = trace.op(event);
         let first_edge = self.incoming.len() as u32;
         let sources = native.needs.relation().incoming(event);
         self.incoming
-            .extend(sources.filter(|&source| source >= from && trace.thread(source) != trace.thread(event)));
+            .extend(sources.filter(|&source| source >= from && trace.thread(source) != thread));
         let first_use = self.uses.len() as u32;
         let mut reads = false;
         if let Some(access) = trace.access(event) {
@@ -219,15 +240,14 @@ impl<'s, 't> Window<'s, 't> {
                 AccessKind::Use => Some(Life::Used),
                 kind => kind.ends().then_some(Life::Ended),
             };
-            for used in trace.uses(access) {
+            for used in trace.uses(access).filter(|used| self.looked.follow(used.cell)) {
                 let numbered = self.cells.len() as u32;
                 let number = *self.cells.entry(used.cell).or_insert(numbered);
                 if number == numbered {
                     self.written.push(RefCell::default());
                 }
-                let in_question = reads
-                    && !native.writers.none_but(trace.thread(event), used.cell)
-                    && !trace.cell(used.cell).external;
+                let in_question =
+                    reads && !native.writers.none_but(thread, used.cell) && !trace.cell(used.cell).external;
                 let read = in_question.then(|| self.read(used.cell, used.read));
                 self.uses.push(Used {
                     cell: used.cell,
@@ -251,7 +271,10 @@ impl<'s, 't> Window<'s, 't> {
             known: native.knows(event),
             reads,
         });
-        self.numbers[at] = self.decoded.len() as u32;
+        self.first_edges.push(0);
+        let number = self.decoded.len() as u32 - 1;
+        self.numbers[thread.index()][at] = number + 1;
+        number
     }
 
     fn read(&self, cell: CellId, value: u64) -> Read<'t> {
