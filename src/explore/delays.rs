@@ -6,7 +6,8 @@
 //! Qadeer, Rakamarić, POPL 2011) with one delay, of those that change what is read: both threads take the same lock,
 //! access the same memory atomically, or access it at a place that comes first. Whether an order is feasible is not
 //! asked. The program is forced along it as far as it goes, and goes on from there under a policy: a wrong guess costs a
-//! run, never a wrong answer.
+//! run, never a wrong answer. Every other time, the thread that stood still comes next: then the other one acts upon what
+//! it has seen before.
 //!
 //! Of all points of a thread at a lock or a variable, a few are tried: the first three, where counters have their first
 //! values, and which leave the most to the policy, then the last one, and some between; and of each place in the code,
@@ -67,6 +68,8 @@ pub(super) struct Delay {
     rank: u32,
     /// How often it was tried: each time the run goes on otherwise behind it.
     tried: u32,
+    /// Whether the thread that stood still goes on before the other one does.
+    resumes: bool,
 }
 
 /// What two threads meet at.
@@ -371,6 +374,7 @@ impl Delays {
                                 often: often(stop.place) + often(first.place),
                                 rank: rank + further,
                                 tried: 0,
+                                resumes: false,
                             });
                         }
                     }
@@ -409,13 +413,15 @@ impl Delays {
         };
         let best = self.all.iter_mut().min_by_key(|delay| cost(delay))?;
         best.tried += 1;
-        let delay = *best;
-        *self.tried.entry(delay.places).or_default() += 1;
+        let mut delay = *best;
+        let tried = self.tried.entry(delay.places).or_default();
+        delay.resumes = !tried.is_multiple_of(2);
+        *tried += 1;
         Some(delay)
     }
 
     /// What is forced: all that came before the thread stands still, then what the other one does up to its end, and
-    /// what creates it.
+    /// what creates it; then some of what the first one does next, if it resumes.
     ///
     /// # Errors
     /// [`ReadError`], if a block of the file cannot be read.
@@ -429,15 +435,19 @@ impl Delays {
             goes_on.entry(thread).or_insert(fork);
         }
         goes_on.remove(&delay.stopped);
-        let mut steps = Vec::new();
+        let (mut steps, mut resumed) = (Vec::new(), Vec::new());
+        let most_resumed = if delay.resumes { LOOKED_AT as usize } else { 0 };
         let last = u64::from(delay.until.0);
         each_event(&self.file, last, &mut |number, event| {
             let id = EventId(number as u32);
-            if id < delay.stop || goes_on.get(&event.thread).is_some_and(|&last| id <= last) {
+            let is_resumed = event.thread == delay.stopped && id >= delay.stop && resumed.len() < most_resumed;
+            if id < delay.stop || is_resumed || goes_on.get(&event.thread).is_some_and(|&last| id <= last) {
                 let woken = self.woken.get(&number).copied();
-                steps.push(Step::of_event(event, self.file.tables(), woken).to_plan().encode());
+                let words = Step::of_event(event, self.file.tables(), woken).to_plan().encode();
+                if is_resumed { &mut resumed } else { &mut steps }.push(words);
             }
         })?;
+        steps.append(&mut resumed);
         Ok(steps)
     }
 }

@@ -119,6 +119,12 @@ fn the_thread_that_stands_still_does_nothing_more_and_the_other_one_comes_to_the
     let end = making.events.iter().position(|event| event.1 == 32).unwrap();
     let second = (stop..=end).filter(|&row| making.events[row].0 == 2).count();
     assert_eq!(steps.len(), stop + second, "to {}", position(stop));
+    // The next time at these places the first one goes on then.
+    let again = std::iter::from_fn(|| delays.next()).find(|next| next.places == delay.places).unwrap();
+    assert_eq!((again.stop, again.first), (delay.stop, delay.first));
+    let further = delays.steps(again).unwrap();
+    assert_eq!(further[..steps.len()], steps);
+    assert_eq!(further.len(), steps.len() + LOOKED_AT as usize);
 }
 
 #[test]
