@@ -336,7 +336,7 @@ impl Delays {
             delays.add(&visitors, &times);
         }
         delays.keep_best();
-        let promising = delays.all.iter().filter(|delay| !delay.is_far || delay.often <= PROMISING);
+        let promising = delays.all.iter().filter(|delay| delay.is_promising());
         let places: HashSet<(u32, u32)> = promising.map(|delay| delay.places).collect();
         delays.promising = TRIES * places.len() as u32;
         Ok(delays)
@@ -408,8 +408,8 @@ impl Delays {
     pub(super) fn next(&mut self) -> Option<Delay> {
         let cost = |delay: &Delay| {
             let tried = self.tried.get(&delay.places).copied().unwrap_or(0);
-            let (is_far, rest) = (delay.is_far, delay.order());
-            (is_far, tried, delay.tried, rest)
+            let is_promising = delay.is_promising() && tried < TRIES;
+            (delay.is_far, !is_promising, tried, delay.tried, delay.order())
         };
         let best = self.all.iter_mut().min_by_key(|delay| cost(delay))?;
         best.tried += 1;
@@ -453,6 +453,10 @@ impl Delays {
 }
 
 impl Delay {
+    fn is_promising(&self) -> bool {
+        !self.is_far || self.often <= PROMISING
+    }
+
     /// Which one is tried first, of those at places that were tried as often.
     fn order(&self) -> (bool, u32, u32, EventId, EventId) {
         (self.is_far, self.often, self.rank, self.stop, self.first)

@@ -1,5 +1,5 @@
 /* A thread goes through phases; what it writes without a lock in the third of five, another one reads if it comes in that phase.
- * Kind: order. Shows as: race of race_behind_a_phase.c:19 and race_behind_a_phase.c:35. */
+ * Kind: order. Shows as: race of race_behind_a_phase.c:18 and race_behind_a_phase.c:35. */
 #include "work.h"
 
 static mutex m = MUTEX;

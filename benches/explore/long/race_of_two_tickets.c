@@ -1,5 +1,5 @@
 /* Three threads take a ticket each, in the middle of their work; whoever has the second one and whoever has the third one count without a lock.
- * Kind: order. Shows as: race of race_of_two_tickets.c:20 and race_of_two_tickets.c:24. */
+ * Kind: order. Shows as: race of race_of_two_tickets.c:19 and race_of_two_tickets.c:23. */
 #include "work.h"
 
 static mutex m = MUTEX;

@@ -92,10 +92,10 @@ fn once_in_the_middle() -> Making {
 fn what_is_done_once_in_the_middle_comes_first() {
     let making = once_in_the_middle();
     let tried = making.tried(&|_| false);
-    assert_eq!(tried[0], (20, 30));
+    assert_eq!(tried[..2], [(20, 30); 2]);
     // Then with one of them, then what is done all the time.
-    assert_eq!(tried[1..4].iter().collect::<HashSet<_>>().len(), 3, "{:?}", &tried[..8]);
-    assert!(tried[3] == (10, 10), "{:?}", &tried[..8]);
+    assert_eq!(tried[2..5].iter().collect::<HashSet<_>>().len(), 3, "{:?}", &tried[..8]);
+    assert!(tried[4] == (10, 10), "{:?}", &tried[..8]);
     assert_eq!(making.delays(&|_| false).promising(), TRIES);
 }
 
