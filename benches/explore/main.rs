@@ -1,11 +1,13 @@
 //! Exploration measured on programs whose verdicts are known, beside this file:
-//! `cargo bench --bench explore -- failing`, or `small`.
+//! `cargo bench --bench explore -- failing`, `small`, or `long`.
 //!
 //! `failing` counts the runs until a program first fails, under `witness explore` and in recordings under the policies
 //! `random`, `pct` and `pos`; `small` counts the runs until every schedule is covered, and compares what was found with
-//! the verdict that each program names. Both print a table in Markdown.
+//! the verdict that each program names; `long` measures the tool itself on programs of a hundred thousand events and
+//! more, in runs, processor time and memory. All print a table in Markdown.
 
 mod failing;
+mod long;
 mod programs;
 mod small;
 
@@ -25,6 +27,8 @@ struct Measurement {
     seconds: Duration,
     /// Whether recordings under policies are made too.
     policies: bool,
+    /// For the compiler.
+    defines: Vec<String>,
     /// For programs, traces.
     folder: PathBuf,
 }
@@ -36,7 +40,7 @@ impl Measurement {
 }
 
 const USAGE: &str =
-    "usage: cargo bench --bench explore -- failing|small [--seeds N] [--runs N] [--seconds N] [--no-policies] [NAME…]
+    "usage: cargo bench --bench explore -- failing|small|long [--seeds N] [--runs N] [--seconds N] [--no-policies] [--items N] [NAME…]
 A name stands for all programs that begin with it.";
 
 fn main() -> Result<()> {
@@ -46,6 +50,7 @@ fn main() -> Result<()> {
         runs: 1_000,
         seconds: Duration::from_secs(60),
         policies: true,
+        defines: Vec::new(),
         folder: Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("explore-{}", std::process::id())),
     };
     let mut set = None;
@@ -66,7 +71,9 @@ fn main() -> Result<()> {
             "--runs" => measurement.runs = number()? as usize,
             "--seconds" => measurement.seconds = Duration::from_secs(number()?),
             "--no-policies" => measurement.policies = false,
-            "failing" | "small" if set.is_none() => set = Some(argument),
+            // How much the long programs do.
+            "--items" => measurement.defines.push(format!("-DITEMS={}", number()?)),
+            "failing" | "small" | "long" if set.is_none() => set = Some(argument),
             option if option.starts_with('-') => bail!("{option}: no such option\n{USAGE}"),
             _ => measurement.names.push(argument),
         }
@@ -74,6 +81,7 @@ fn main() -> Result<()> {
     std::fs::create_dir_all(&measurement.folder)?;
     let measured = match set.as_deref() {
         Some("failing") => failing::measure(&measurement),
+        Some("long") => long::measure(&measurement),
         Some(_) => small::measure(&measurement),
         None => bail!("{USAGE}"),
     };

@@ -32,6 +32,16 @@ fn said<'c>(comment: &'c str, word: &str) -> Option<&'c str> {
 
 /// Compiles the programs of a folder beside this file.
 pub fn compile(set: &str, folder: &Path, wants: impl Fn(&str) -> bool) -> Result<Vec<Program>> {
+    compile_with(set, folder, wants, &[])
+}
+
+/// The same, with these options for the compiler, too.
+pub fn compile_with(
+    set: &str,
+    folder: &Path,
+    wants: impl Fn(&str) -> bool,
+    defines: &[String],
+) -> Result<Vec<Program>> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/explore").join(set);
     let mut paths: Vec<PathBuf> = fs::read_dir(&sources)?
         .map(|entry| Ok(entry?.path()))
@@ -62,7 +72,8 @@ pub fn compile(set: &str, folder: &Path, wants: impl Fn(&str) -> bool) -> Result
             let mut gcc = Command::new("gcc");
             gcc.args(["-g", "-O0", "-fsanitize=thread", "-pthread", "-o"])
                 .arg(&path)
-                .arg(&source);
+                .arg(&source)
+                .args(defines);
             if !threads.is_empty() {
                 gcc.arg(format!("-DTHREADS={threads}"));
             }

@@ -75,9 +75,10 @@ pub struct ExploreArgs {
     /// switches: its trace is written beside the other, 7.short.bin for 7.bin.
     #[arg(long, env = "WITNESS_SHORTEN")]
     shorten: bool,
-    /// End each run after so many events.
-    #[arg(long, env = "WITNESS_MAX_EVENTS", value_name = "N", default_value_t = 100_000)]
-    max_events: u64,
+    /// End each run after so many events [default: 100000; twice as many as the first run makes, and 10000, if that does
+    /// not wait in a loop then].
+    #[arg(long, env = "WITNESS_MAX_EVENTS", value_name = "N")]
+    max_events: Option<u64>,
     /// End each run after S seconds: it hangs.
     #[arg(long, env = "WITNESS_TIMEOUT", value_name = "S", value_parser = seconds, default_value = "10")]
     timeout: Duration,
@@ -191,7 +192,10 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
                 return Ok(());
             }
             let analysis = args.analysis.of_run(run as u32 + 1).ending(explores_until);
-            races.add(&path, &analysis, None, keep)?;
+            match run {
+                0 => races.add(&path, &analysis, None, keep)?,
+                _ => races.add_proofs(&path, &analysis, None, keep)?,
+            }
             near.borrow_mut().extend(races.near());
         }
         Ok(())
@@ -245,12 +249,16 @@ fn program(args: &ExploreArgs) -> anyhow::Result<Program> {
     };
     let bounds = Bounds {
         timeout: Some(args.timeout),
-        max_events: Some(args.max_events),
+        max_events: args.max_events,
         usual: Some(Duration::ZERO),
         ..Bounds::default()
     };
     folder(&args.output)?;
     let program = Program::new(&launch, bounds, &args.output, args.seed)?.with_jobs(args.jobs.into())?;
+    let program = match args.max_events {
+        Some(_) => program,
+        None => program.limited_by_first(),
+    };
     let program = match &args.fails_if[..] {
         [] => program,
         conditions => program.failing_if(conditions.to_vec()),

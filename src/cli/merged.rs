@@ -40,6 +40,9 @@ enum Said {
     Refuted,
 }
 
+/// A first trace of more events is read again for the report: meanwhile it would stand beside each further one.
+const MOST_EVENTS_KEPT: usize = 1 << 20;
+
 /// The traces that add something.
 pub struct Merged<'a> {
     /// Which process of a program they are all of, if it is not the one that was started.
@@ -60,7 +63,8 @@ pub struct Merged<'a> {
 struct Analyzed {
     path: PathBuf,
     folder: PathBuf,
-    /// Of the first one, which often is the only one; there may be too many others to have them all in memory.
+    /// Of the first one, which often is the only one, unless it is long; there may be too many others to have them all
+    /// in memory.
     trace: Option<Trace>,
     /// How many of its events were analyzed, if not all.
     first_events: Option<u64>,
@@ -134,9 +138,33 @@ impl<'a> Merged<'a> {
         self.traces.is_empty()
     }
 
+    /// As [`add`](Self::add), of a further run that is long: it only adds what it proves. What it leaves open others do,
+    /// too, and each trace takes much room on the disk, and in memory in the end.
+    pub fn add_proofs(
+        &mut self,
+        path: &Path,
+        analysis: &AnalysisArgs,
+        live: Option<&Live>,
+        keep: bool,
+    ) -> anyhow::Result<()> {
+        self.add_what(path, analysis, live, keep, Said::Witnessed)
+    }
+
     /// Analyses one more trace, and drives its program along the witnesses that are not confirmed yet. The trace is
     /// removed if it adds nothing, unless it is to be kept.
     pub fn add(&mut self, path: &Path, analysis: &AnalysisArgs, live: Option<&Live>, keep: bool) -> anyhow::Result<()> {
+        self.add_what(path, analysis, live, keep, Said::Refuted)
+    }
+
+    /// As [`add`](Self::add); what says less than `least` adds nothing.
+    fn add_what(
+        &mut self,
+        path: &Path,
+        analysis: &AnalysisArgs,
+        live: Option<&Live>,
+        keep: bool,
+        least: Said,
+    ) -> anyhow::Result<()> {
         let watch = analysis.watch(path, "reading", Some(&self.reports));
         let file = TraceFile::open(path)?;
         let trace = Trace::beginning(&file, analysis.options().beginning.of(file.len()))?;
@@ -171,13 +199,13 @@ impl<'a> Merged<'a> {
         let adds = one
             .said
             .iter()
-            .any(|(id, said)| self.best.get(id).is_none_or(|best| said < best));
+            .any(|(id, said)| *said <= least && self.best.get(id).is_none_or(|best| said < best));
         if adds || one.keep || !one.analysis.rejected.is_empty() {
             for (id, &said) in &one.said {
                 let best = self.best.entry_ref(id).or_insert(said);
                 *best = said.min(*best);
             }
-            one.trace = Some(trace).filter(|_| self.traces.is_empty());
+            one.trace = Some(trace).filter(|trace| self.traces.is_empty() && trace.len() < MOST_EVENTS_KEPT);
             self.traces.push(one);
         } else {
             runs::remove(path, Some(&one.folder));

@@ -218,6 +218,10 @@ impl Shown<'_> {
             return Ok(());
         }
         let live = self.live.as_ref().filter(|_| !asked_to_end());
-        self.processes[0].add(made.path, &self.analysis.of_run(made.run), live, keep)
+        let (race, analysis) = (&mut self.processes[0], self.analysis.of_run(made.run));
+        match made.is_unsearched {
+            true => race.add_proofs(made.path, &analysis, live, keep),
+            false => race.add(made.path, &analysis, live, keep),
+        }
     }
 }

@@ -38,7 +38,6 @@ mod states;
 mod tables;
 
 pub use classes::{Classes, classes};
-pub use delays::{Delay, Delays};
 pub use failure::{FailsIf, FailsIfError};
 pub use goal::{Goal, Side, Waiting};
 pub use journal::JournalError;
@@ -838,7 +837,13 @@ impl<S: Session> Exploring<'_, '_, S> {
                 self.answered.insert(wanted.node);
             }
         }
-        let ended = matches!(ran.end, End::Failure(_) | End::TimedOut | End::Limit).then_some(What::Ended(ran.end));
+        // A search may find the same deadlock again, and make a run to show it: the first one is the one to be named.
+        let is_told = match ran.end {
+            End::Failure(_) | End::TimedOut | End::Limit => true,
+            End::Deadlock => self.options.find.has(Kind::Deadlocks),
+            End::Success => false,
+        };
+        let ended = is_told.then_some(What::Ended(ran.end));
         for what in ended.into_iter().chain(goal) {
             if self.note(what.clone(), prefix, Some(run)) {
                 learnt.shows.push(what);

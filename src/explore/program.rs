@@ -1,7 +1,7 @@
 //! A program as what is explored: each run is one of a live [session](crate::session), forced along its prefix.
 
 use super::beyond::beyond;
-use super::delays::Delays;
+use super::delays::{Delays, meetings};
 use super::journal::{Entry, Journal, JournalError, Subject};
 use super::{
     Divergence, End, FailsIf, Followed, Learnt, Move, Onward, Opening, Prefix, Ran, Remembered, Session, Wanted,
@@ -12,9 +12,9 @@ use crate::replay::live::{LiveError, Shortest, shortest_that};
 use crate::session::{self, Bounds, Choice, Diverged, Step};
 use crate::session::{Launch, Policy, RunError, Settings, asks_to_end};
 use crate::standstill::Standstill;
-use crate::trace::{LoadError, ThreadId, Trace};
+use crate::trace::{ThreadId, Trace};
 use hashbrown::HashSet;
-use recorder_ring::plan::kind;
+use recorder_ring::plan::{Words, kind};
 use safe_files::Readers;
 use std::collections::VecDeque;
 use std::fs;
@@ -60,14 +60,6 @@ pub enum ProgramError {
         /// Why.
         source: io::Error,
     },
-    /// The trace of the first run cannot be read back.
-    #[error("cannot read {}", path.display())]
-    Load {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: LoadError,
-    },
     /// The program's file, or the trace of its first run, cannot be read.
     #[error("cannot read {}", path.display())]
     Program {
@@ -94,13 +86,12 @@ const LONGER: u64 = 2;
 /// For [`Policy::Pct`]: the ordering constraints that bugs have, as recordings assume.
 const PCT_DEPTH: u32 = 3;
 
-/// Of the runs of a program that is too long to be searched, one of so many has a delay if some places are to come
-/// first.
+/// Of the runs of a program that is too long to be searched, every other one has a delay, as long as there are two more
+/// places that a run seldom comes to. Then it is one of so many, if some places are to come first.
 const RUNS_FOR_A_DELAY: u32 = 3;
 
-/// Else the first one, and then one after so many times as many runs each time. The others are what as many recordings
-/// would be, and a delay that shows nothing is one recording less: so they stay few. What a delay shows, the first ones
-/// mostly do.
+/// Else one after so many times as many runs each time: chance finds as much, and a delay that shows nothing is one
+/// recording less.
 const TIMES_AS_MANY_FOR_A_DELAY: u32 = 4;
 
 /// Of the first runs, every other one goes on after its prefix with as few changes of threads as there can be.
@@ -112,6 +103,20 @@ const SEEDS_APART: u64 = 1 << 32;
 /// Runs of so many events are too long to be searched, if nothing else is said: each search would take longer than many
 /// runs.
 const TOO_LONG: u64 = 100_000;
+
+/// And runs of so many, in which threads take so many times what others take, too. What a search finds there is what
+/// comes first.
+const LONG: u64 = 20_000;
+const MANY_MEETINGS: u64 = 1_000;
+
+/// A run is ended after so many events, if nothing else is said: many programs that do not end by then wait in a loop.
+const USUAL_LIMIT: u64 = 100_000;
+
+/// The first one is made again without, if it does not; but the trace of so many events takes a gigabyte of memory.
+const MOST_EVENTS: u64 = 10_000_000;
+
+/// How many more than the first one others may have then.
+const EVENTS_MORE: u64 = 10_000;
 
 /// A program that is explored, and the folder that the traces of runs that show something go to: `1.bin`, `2.bin`, ….
 #[derive(Debug)]
@@ -140,6 +145,8 @@ pub struct Program {
     delays: Option<Delays>,
     /// When runs but the first are ended.
     until: Option<Instant>,
+    /// Whether the first run says how long others may be.
+    is_limited_by_first: bool,
 }
 
 /// From the first trace and the number of a run, from 1, to its trace.
@@ -175,15 +182,18 @@ fn alone_or_at_random(run: u32, seed: u64) -> (Policy, u64) {
     (policy, seed)
 }
 
-/// How many of the runs from 1 to before this one have a delay.
-fn delays_before(run: u32, is_aimed: bool) -> u32 {
-    let Some(last) = run.checked_sub(1).filter(|&last| last > 0) else {
-        return 0;
+/// How many of the runs from 1 to before this one have a delay, if so many are promising.
+fn delays_before(run: u32, promising: u32, is_aimed: bool) -> u32 {
+    let has_delay = |run: &u32| {
+        if run.div_ceil(2) <= promising {
+            run % 2 == 1
+        } else if is_aimed {
+            run % RUNS_FOR_A_DELAY == 1
+        } else {
+            *run == TIMES_AS_MANY_FOR_A_DELAY.pow(run.ilog(TIMES_AS_MANY_FOR_A_DELAY))
+        }
     };
-    if is_aimed {
-        return last.div_ceil(RUNS_FOR_A_DELAY);
-    }
-    last.ilog(TIMES_AS_MANY_FOR_A_DELAY) + 1
+    (1..run).filter(has_delay).count() as u32
 }
 
 /// A run, and its trace.
@@ -215,7 +225,29 @@ impl Program {
             is_unsearched: false,
             delays: None,
             until: None,
+            is_limited_by_first: false,
         })
+    }
+
+    /// Ends runs after as many events as are usual for programs that are searched, unless the first one goes on then
+    /// without waiting in a loop: others may be twice as long as that one.
+    #[must_use]
+    pub fn limited_by_first(mut self) -> Program {
+        self.is_limited_by_first = true;
+        self.limit(USUAL_LIMIT);
+        self
+    }
+
+    fn limit(&mut self, events: u64) {
+        self.bounds.max_events = Some(events);
+        self.sessions.iter_mut().for_each(|session| session.end_after(events));
+    }
+
+    /// Learns from a first run of so many events how long others may be.
+    fn limit_by(&mut self, events: u64) {
+        if self.is_limited_by_first && events > USUAL_LIMIT {
+            self.limit(LONGER * events + EVENTS_MORE);
+        }
     }
 
     /// Goes on after a run that was recorded into this file, and keeps the trace of each run, named so.
@@ -377,37 +409,42 @@ impl Program {
             seed,
             depth: PCT_DEPTH,
             clocks_stand_at: CLOCKS_STAND_AT,
-            pictures: WORDS_OF_A_PICTURE,
+            // Nobody looks at them otherwise.
+            pictures: if self.is_unsearched { 0 } else { WORDS_OF_A_PICTURE },
             ..Settings::fifo()
         }
     }
 
-    /// What comes first in the next run of a program that is too long to be searched, and under what it goes on. Most
-    /// are left to chance alone.
-    fn unsearched(&mut self, prefers: Option<&dyn Fn(u64) -> bool>) -> Result<(Vec<Step>, Settings), ProgramError> {
+    /// What comes first in the next run of a program that is too long to be searched, and under what it goes on. The
+    /// others are left to chance alone.
+    fn unsearched(&mut self, prefers: Option<&dyn Fn(u64) -> bool>) -> Result<(Vec<Words>, Settings), ProgramError> {
         let number = self.runs as u32;
-        let delayed = delays_before(number, prefers.is_some());
-        if delays_before(number + 1, prefers.is_some()) == delayed {
-            return Ok((Vec::new(), self.settings(by_turns(number - delayed + 1, self.seed))));
-        }
-        let prefers = prefers.unwrap_or(&|_| false);
-        // By turns as the others, and otherwise than they.
-        let then = by_turns(delayed + 2, self.seed.wrapping_add(SEEDS_APART));
-        let mut delays = match self.delays.take() {
+        let is_aimed = prefers.is_some();
+        let read = |source| ProgramError::Read { run: 1, source };
+        let delays = match &mut self.delays {
             Some(delays) => delays,
             None => {
-                let first = self.trace_of(0);
-                let trace = Trace::open(&first).map_err(|source| ProgramError::Load { path: first, source })?;
-                let mut delays = Delays::of(trace);
+                let file = TraceFile::open(&self.trace_of(0)).map_err(read)?;
+                let mut delays = Delays::of(file, prefers.unwrap_or(&|_| false)).map_err(read)?;
                 // Those that earlier sessions have tried.
-                for _ in 0..delayed {
-                    delays.next(prefers);
+                for _ in 0..delays_before(number, delays.promising(), is_aimed) {
+                    delays.next();
                 }
-                delays
+                self.delays.insert(delays)
             }
         };
-        let steps = delays.next(prefers).map_or(Vec::new(), |delay| delays.steps(delay));
-        self.delays = Some(delays);
+        let promising = delays.promising();
+        let delayed = delays_before(number, promising, is_aimed);
+        let next = match delays_before(number + 1, promising, is_aimed) == delayed {
+            true => None,
+            false => delays.next(),
+        };
+        let Some(delay) = next else {
+            return Ok((Vec::new(), self.settings(by_turns(number - delayed + 1, self.seed))));
+        };
+        let steps = delays.steps(delay).map_err(read)?;
+        // By turns as the others, and otherwise than they.
+        let then = by_turns(delayed + 2, self.seed.wrapping_add(SEEDS_APART));
         Ok((steps, self.settings(then)))
     }
 
@@ -437,7 +474,10 @@ impl Program {
             source,
         };
         let trace = TraceFile::from_bytes("the run's trace", bytes.to_owned()).map_err(read)?;
-        if trace.len() >= self.too_long && !(was_cut(&trace) && waits_in_a_loop(&trace)) {
+        if number == 0 {
+            self.limit_by(trace.len());
+        }
+        if self.is_unsearched || self.is_too_long(number, &trace).map_err(read)? {
             // Said once, of the first.
             let too_long = (!self.is_unsearched).then_some(Reservation::TooLong { events: trace.len() });
             self.is_unsearched |= number == 0;
@@ -456,6 +496,14 @@ impl Program {
         });
         shown.reservations.extend(beyond.iter().cloned());
         Ok(shown)
+    }
+
+    /// Whether a run is too long to be searched.
+    fn is_too_long(&self, number: usize, trace: &TraceFile) -> Result<bool, ReadError> {
+        if trace.len() < self.too_long && (number > 0 || trace.len() < LONG || meetings(trace)? < MANY_MEETINGS) {
+            return Ok(false);
+        }
+        Ok(!(was_cut(trace) && waits_in_a_loop(trace)))
     }
 
     /// How a run ended.
@@ -526,7 +574,13 @@ impl Session for Program {
                     .collect()
             });
             for (made, prefix) in made.into_iter().zip(prefixes) {
-                let made = made?;
+                let mut made = made?;
+                if self.runs == 0 && self.is_limited_by_first && made.ran.end == ProgramEnd::EventLimit && !spins(&made.ran) {
+                    self.limit(MOST_EVENTS);
+                    let (steps, moves, then) = self.plan(forest, prefix, 0);
+                    let ran = self.sessions[0].run(&steps, then)?;
+                    made = Made { ran, moves };
+                }
                 if self.sessions[0].is_over() && made.ran.end_is_of_others() {
                     // It shows no more than that it was ended.
                     return Ok(all);
@@ -540,7 +594,7 @@ impl Session for Program {
     fn run_unsearched(&mut self, prefers: Option<&dyn Fn(u64) -> bool>) -> Result<Option<Ran>, ProgramError> {
         let (steps, then) = self.unsearched(prefers)?;
         self.sessions[0].end_by(self.until);
-        let ran = self.sessions[0].run(&steps, then)?;
+        let ran = self.sessions[0].follow(&[&steps], then)?;
         if self.sessions[0].is_over() && ran.end_is_of_others() {
             return Ok(None);
         }
@@ -556,7 +610,17 @@ impl Session for Program {
         if run == 0 || !learnt.shows.is_empty() || self.first.is_some() || self.is_unsearched {
             self.save(run, &trace)?;
         }
-        if let Some(journal) = &mut self.journal {
+        let Some(journal) = &mut self.journal else {
+            return Ok(());
+        };
+        if self.is_unsearched && run > 0 && learnt.shows.is_empty() {
+            // What it shows is for its analysis to say, which is made by now or not at all; and it takes much room.
+            let learnt = Learnt {
+                checksum: Some(checksum(&trace)),
+                ..learnt.clone()
+            };
+            journal.add(&learnt, &[])?;
+        } else {
             journal.add(learnt, &trace)?;
         }
         Ok(())
@@ -577,6 +641,16 @@ impl Session for Program {
         };
         let number = self.runs;
         self.runs += 1;
+        if let Some(expected) = &learnt.checksum {
+            let path = self.trace_of(number);
+            let is_kept = fs::read(&path).is_ok_and(|kept| checksum(&kept) == *expected);
+            if !is_kept && path.exists() {
+                let removed = fs::remove_file(&path);
+                removed.map_err(|source| ProgramError::Keep { path, source })?;
+            }
+            let run = Run::default();
+            return Ok(Some(Remembered { run, learnt }));
+        }
         let run = self.shown(number, &trace, &[])?;
         // What is found is told by the files: one that is not as the journal has it is none of this exploration.
         let is_kept = || safe_files::read(&self.trace_of(number), trace.len() as u64).is_ok_and(|kept| kept == trace);
@@ -585,6 +659,11 @@ impl Session for Program {
         }
         Ok(Some(Remembered { run, learnt }))
     }
+}
+
+/// Tells a trace from all others.
+fn checksum(trace: &[u8]) -> String {
+    blake3::hash(trace).to_string()
 }
 
 /// Whether threads wait in loops at the end of a run.
@@ -809,14 +888,18 @@ mod tests {
     use super::delays_before;
 
     #[test]
-    fn few_runs_have_a_delay_unless_places_come_first() {
-        let with_a_delay = |is_aimed: bool| -> Vec<u32> {
-            let has = |run: &u32| delays_before(run + 1, is_aimed) > delays_before(*run, is_aimed);
+    fn half_of_the_runs_have_a_delay_while_some_are_promising_and_few_later_unless_places_come_first() {
+        let with_a_delay = |promising: u32, is_aimed: bool| -> Vec<u32> {
+            let has = |run: &u32| {
+                delays_before(run + 1, promising, is_aimed) > delays_before(*run, promising, is_aimed)
+            };
             (1..70).filter(has).collect()
         };
-        assert_eq!(with_a_delay(false), [1, 4, 16, 64]);
-        assert_eq!(with_a_delay(true)[..4], [1, 4, 7, 10]);
-        assert_eq!(delays_before(1, false), 0);
-        assert_eq!(delays_before(11, false), 2);
+        assert_eq!(with_a_delay(0, false), [1, 4, 16, 64]);
+        assert_eq!(with_a_delay(3, false), [1, 3, 5, 16, 64]);
+        assert_eq!(with_a_delay(2, true)[..4], [1, 3, 7, 10]);
+        assert_eq!(delays_before(1, 9, false), 0);
+        // After 2 N runs, N were left to chance.
+        assert_eq!(delays_before(101, 1_000, true), 50);
     }
 }

@@ -62,6 +62,9 @@ pub struct Learnt {
     pub waits: Option<u32>,
     /// What this run was the first to show.
     pub shows: Vec<What>,
+    /// Of a run that was not searched and of which the trace is not kept: a checksum of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<String>,
 }
 
 /// A run of an earlier session.

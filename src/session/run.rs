@@ -130,6 +130,11 @@ impl Session {
         self.bounds.usual = usual;
     }
 
+    /// Ends each further run at its first operation after so many events.
+    pub(crate) fn end_after(&mut self, events: u64) {
+        self.bounds.max_events = Some(events);
+    }
+
     /// Ends each further run by then at the latest.
     pub(crate) fn end_by(&mut self, until: Option<Instant>) {
         self.until = until;

@@ -2,6 +2,7 @@
 
 use crate::trace::{AccessKind, EventId, ObjectId, Op, ThreadId, Trace, WaitOutcome};
 use recorder_ring::plan;
+use trace_format::{Event, Op as FileOp, Tables};
 
 /// One event of a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ impl Step {
         let choice = match (trace.op(event), woken) {
             (Op::Notify { .. }, Some(woken)) => Choice::Wakes(woken),
             (Op::WaitEnd { outcome, .. }, _) => Choice::TimesOut(outcome == WaitOutcome::TimedOut),
-            (Op::Input { source, value }, _) => match signal(trace, source, value) {
+            (Op::Input { source, value }, _) => match signal(trace.tables(), source, value) {
                 Some(signal) => Choice::Signal(signal),
                 None => Choice::Gets(value),
             },
@@ -49,6 +50,26 @@ impl Step {
             thread: trace.thread(event),
             kind: trace.in_file(event).kind(),
             pc: Some(trace.pc(event)),
+            choice,
+        }
+    }
+
+    /// The same of an event as the file has it, of which no trace was made.
+    pub(crate) fn of_event(event: &Event, tables: &Tables, woken: Option<ThreadId>) -> Step {
+        let choice = match (event.op, woken) {
+            (FileOp::Notify { .. }, Some(woken)) => Choice::Wakes(woken),
+            (FileOp::WaitEnd { outcome, .. }, _) => Choice::TimesOut(outcome == WaitOutcome::TimedOut),
+            (FileOp::Input { source, value }, _) => match signal(tables, source, value) {
+                Some(signal) => Choice::Signal(signal),
+                None => Choice::Gets(value),
+            },
+            (FileOp::Write { value, .. }, _) => Choice::Gets(value),
+            _ => Choice::Free,
+        };
+        Step {
+            thread: event.thread,
+            kind: event.op.kind(),
+            pc: Some(event.pc),
             choice,
         }
     }
@@ -74,8 +95,8 @@ impl Step {
 }
 
 /// The signal from outside that an input is, if it is one.
-fn signal(trace: &Trace, source: ObjectId, value: u64) -> Option<plan::Signal> {
-    let object = trace.tables().object(source)?;
+fn signal(tables: &Tables, source: ObjectId, value: u64) -> Option<plan::Signal> {
+    let object = tables.object(source)?;
     (object.addr >= plan::SIGNALS).then_some(plan::Signal {
         number: value as u32,
         waits: object.addr & plan::WAITS != 0,

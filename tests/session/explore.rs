@@ -648,6 +648,79 @@ fn what_is_too_long_to_be_searched_is_run_with_delays() {
     }
 }
 
+/// A long program of the benchmarks; so many items of work are some 85 events each, in each of two threads.
+fn explore_long(name: &str, source: &str, items: u32, options: &[&str]) -> (Program, Outcome) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/explore").join(source);
+    let program = Program::compile(&format!("explore-{name}"), &source, &[format!("-DITEMS={items}")]);
+    let outcome = explore_again(&program, options);
+    (program, outcome)
+}
+
+fn explore_again(program: &Program, options: &[&str]) -> Outcome {
+    let mut command = witness();
+    command.args(["explore", "-o", "runs"]).args(options).arg("--");
+    run(&program.folder, command.arg(program.file())).unwrap()
+}
+
+#[test]
+fn what_a_long_program_does_once_in_the_middle_is_tried_first() {
+    let source = "long/atomicity_seats_far_apart.c";
+    // Nobody says how many events a run may have.
+    let (program, outcome) = explore_long("far-apart", source, 1_000, &["--runs", "4"]);
+    let outcome = outcome.expect(&[68]).unwrap();
+    assert_eq!(shown_by(&outcome, "FOUND: the program "), "runs/2.bin");
+    assert!(outcome.stdout.contains("is too long to search"), "{}", outcome.stdout);
+    let first = trace_format::TraceFile::open(&program.folder.join("runs/1.bin")).unwrap();
+    assert!(first.len() > 150_000, "{}", first.len());
+    assert_eq!(
+        *first.ending(),
+        trace_format::Ending::Complete {
+            program: trace_format::ProgramEnd::Exited(0)
+        }
+    );
+}
+
+#[test]
+fn a_run_in_which_threads_meet_a_thousand_times_is_not_searched() {
+    let source = "long/atomicity_seats_far_apart.c";
+    let (_, outcome) = explore_long("many-meetings", source, 200, &["--runs", "4"]);
+    let outcome = outcome.expect(&[68]).unwrap();
+    assert!(outcome.stdout.contains("is too long to search"), "{}", outcome.stdout);
+    assert_eq!(shown_by(&outcome, "FOUND: the program "), "runs/2.bin");
+}
+
+#[test]
+fn a_deadlock_of_a_run_that_is_not_searched_is_reported() {
+    let (_, outcome) = explore_long("lost-end", "long/deadlock_lost_end.c", 1_000, &["--runs", "8"]);
+    let outcome = outcome.expect(&[67]).unwrap();
+    shown_by(&outcome, "FOUND: deadlock, ");
+}
+
+#[test]
+fn of_a_deadlock_the_first_run_that_shows_it_is_named() {
+    let (_, outcome) = explore_long("semaphore", "failing/deadlock_semaphore.c", 1, &[]);
+    assert_eq!(shown_by(&outcome, "FOUND: deadlock, "), "runs/1.bin");
+    assert_eq!(outcome.stdout.matches("FOUND: deadlock").count(), 1, "{}", outcome.stdout);
+}
+
+#[test]
+fn of_long_runs_that_show_nothing_only_their_checksums_stay() {
+    let source = "session/programs/behind_a_count.c";
+    let options = ["--max-events", "1000000", "--runs"];
+    let (program, outcome) = explore("checksums", source, &[&options[..], &["3"]].concat(), &[]);
+    outcome.expect(&[3]).unwrap();
+    let runs = program.folder.join("runs");
+    let journal = || runs.join("exploration.journal").metadata().unwrap().len();
+    let first = runs.join("1.bin").metadata().unwrap().len();
+    let before = journal();
+    // Whatever somebody else has left under the name of a run that showed nothing is none of it.
+    std::fs::write(runs.join("2.bin"), "no trace").unwrap();
+    let again = explore_again(&program, &[&options[..], &["4"]].concat()).expect(&[3]).unwrap();
+    assert!(again.stderr.contains("goes on after 3 runs"), "{}", again.stderr);
+    assert!(!runs.join("2.bin").exists());
+    assert!(journal() - before < first / 4, "{before} {} {first}", journal());
+}
+
 #[test]
 fn a_file_in_place_of_the_folder_is_named_with_the_remedy() {
     let (program, _) = explore("no-folder", "programs/counter_orders.c", &["--runs", "1"], &[]);

@@ -31,7 +31,7 @@ const EVENTS_AT_LEAST: u64 = 10_000;
 /// many looks.
 const LOOKS_FOR_ONE: u32 = 16;
 
-/// And how often for a pair with code that the first run did not execute, whatever comes of it.
+/// And how often for a pair with code that the first run did not execute, unless analyses have been in vain.
 const ANALYSES_OF_NEW_CODE: u32 = 3;
 
 /// For windows: few instances, and no solver that takes the whole of a trace.
@@ -140,11 +140,14 @@ impl Glance {
             }
         }
         let may_suspect = self.in_vain * LOOKS_FOR_ONE <= self.looks;
+        // Some programs execute something new in every run: after each analysis that found nothing, twice as long a
+        // time passes until the next one.
+        let may_ask_of_new_code = self.in_vain < u32::BITS && self.looks >> self.in_vain > 0;
         let mut suspects = may_suspect && scan.circles.iter().any(|circle| !self.circles.contains(circle));
         for pair in scan.far.iter().filter(|pair| !self.races.contains(*pair)) {
             let is_new_code = !self.executed.contains(&pair.0) || !self.executed.contains(&pair.1);
             let analyses = self.far.entry(*pair).or_default();
-            if (is_new_code && *analyses < ANALYSES_OF_NEW_CODE) || (may_suspect && !self.pairs.contains_key(pair)) {
+            if (is_new_code && may_ask_of_new_code && *analyses < ANALYSES_OF_NEW_CODE) || (may_suspect && !self.pairs.contains_key(pair)) {
                 *analyses += 1;
                 suspects = true;
             }

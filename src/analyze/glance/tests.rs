@@ -208,3 +208,21 @@ fn locks_that_are_taken_in_a_circle_are_worth_an_analysis() {
     }
     assert_eq!(looks(&mut making), [true, false]);
 }
+
+#[test]
+fn analyses_for_new_code_become_fewer_if_they_prove_nothing() {
+    let mut glance = Glance::new();
+    glance.begin(&Making::new().work(100).file()).unwrap();
+    let mut analyses = Vec::new();
+    for run in 1..=64 {
+        let mut making = Making::new();
+        making.add(1, 100 + 2 * run, write(FLAG, 1)).work(100);
+        let file = making.add(2, 101 + 2 * run, write(FLAG, 2)).file();
+        if glance.is_worthwhile(&file).unwrap() {
+            analyses.push(run);
+            let trace = Trace::from_events(file.tables().clone(), &[]);
+            glance.note(&trace, &Analysis::default());
+        }
+    }
+    assert_eq!(analyses, [1, 2, 4, 8, 16, 32, 64]);
+}
