@@ -12,7 +12,7 @@ mod command;
 mod program;
 
 mod advisories;
-mod null_pointers;
+mod pointers;
 
 use command::{run, witness};
 use program::{POLICIES, Program, place};

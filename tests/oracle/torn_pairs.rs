@@ -9,10 +9,9 @@
 use super::atomicity::does;
 use super::checker::{Taken, schedule_of};
 use super::execution::Execution;
-use super::machine::State;
-use super::states::each_state;
-use super::{LIMIT, environment, every_instance, random_trace, stored, structure};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use super::states::{each_state, each_state_in_order};
+use super::{LIMIT, compare_all, every_instance, random_trace, solver_of, structure};
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use trace_format::{
     Event, EventId, MemRange, MemoryOrder, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables, ThreadId, ThreadInfo,
@@ -342,16 +341,7 @@ fn searched(execution: &Execution, fours: &BTreeSet<Four>) -> Option<BTreeSet<(F
     }
     for ((first, of_first), fours) in by_first {
         for (one, other) in [(first, of_first), (of_first, first)] {
-            let start = State::start(execution);
-            let mut visited = HashSet::from([start.clone()]);
-            let mut stack = vec![start];
-            while let Some(state) = stack.pop() {
-                if visited.len() > LIMIT / 4 {
-                    return None;
-                }
-                let next: Vec<EventId> = (0..execution.threads())
-                    .filter_map(|thread| state.next(execution, thread))
-                    .collect();
+            let all = each_state_in_order(execution, (one, other), LIMIT / 4, &mut |state, next| {
                 let done = |event| state.is_done(execution, event);
                 for &four in &fours {
                     let [first, of_first, of_second, second] = four;
@@ -360,14 +350,9 @@ fn searched(execution: &Execution, fours: &BTreeSet<Four>) -> Option<BTreeSet<(F
                         found.insert((four, !(done(of_first) && done(of_second))));
                     }
                 }
-                let may = |event: &EventId| *event != other || done(one);
-                for event in next.iter().copied().filter(may) {
-                    for after in state.step(execution, event) {
-                        if visited.insert(after.state.clone()) {
-                            stack.push(after.state);
-                        }
-                    }
-                }
+            });
+            if !all {
+                return None;
             }
         }
     }
@@ -434,18 +419,6 @@ fn checked(
         Ok(())
     })
     .map(drop)
-}
-
-/// Whether the operations alone show one of these.
-fn by_operations(execution: &Execution, fours: &[Four]) -> Option<bool> {
-    for &four in fours {
-        let onces = four.iter().any(|&event| structure::initializes(execution, event));
-        let also = structure::Also { atomics: false, onces };
-        if structure::torn(execution, also, four, LIMIT / 4)? {
-            return Some(true);
-        }
-    }
-    Some(false)
 }
 
 fn compare(
@@ -550,7 +523,7 @@ fn compare(
             }
             Verdict::Refuted(_) => {
                 let of_file = without_file.contains(&positions);
-                if of_file || by_operations(&execution, &candidates[&positions]) == Some(true) {
+                if of_file || structure::shows_any(&execution, &candidates[&positions], structure::torn) {
                     return wrong("shown by the operations");
                 }
                 counts.refuted += 1;
@@ -569,29 +542,16 @@ fn compare(
 
 #[test]
 fn torn_pairs_are_found_exactly() {
-    let (first, traces) = (
-        environment("WITNESS_ORACLE_SEED", 0),
-        environment("WITNESS_ORACLE_TRACES", 2_000),
-    );
     let mut counts = Counts::default();
-    let mut wrong = Vec::new();
-    for seed in first..first + traces {
-        let (tables, events) = match seed % 4 {
-            0 => random_trace::generate(seed),
-            1 => random_trace::generate_interrupted(seed),
-            _ => generate(seed),
-        };
-        // Now and then without our own solver, which decides nearly all.
-        let solver = match seed % 8 {
-            3 => Solver::Z3,
-            _ => Solver::Both,
-        };
+    let generate = |seed: u64| match seed % 4 {
+        0 => random_trace::generate(seed),
+        1 => random_trace::generate_interrupted(seed),
+        _ => generate(seed),
+    };
+    let all = compare_all("torn", generate, &mut |seed, tables, events| {
         let mut random = fastrand::Rng::with_seed(seed);
-        if let Err(what) = compare(&tables, &events, solver, &mut random, &mut counts) {
-            let file = stored::leave_behind(&format!("torn-{seed}"), &tables, &events);
-            wrong.push(format!("seed {seed}: {what}\n  {file}"));
-        }
-    }
+        compare(tables, events, solver_of(seed), &mut random, &mut counts)
+    });
     let Counts {
         compared,
         without,
@@ -611,12 +571,7 @@ fn torn_pairs_are_found_exactly() {
          with one write), {refuted} refuted, {by_priority} by priority, {by_reality} by reality, {not_in_trace} not in \
          the trace, {unknown} unknown; the checker accepted {accepted} and rejected {rejected}"
     );
-    assert!(
-        wrong.is_empty(),
-        "{} wrong:\n{}",
-        wrong.len(),
-        wrong[..wrong.len().min(20)].join("\n")
-    );
+    let traces = all.or_panic();
     if traces >= 2_000 {
         let least = [
             witnessed - unfinished,

@@ -226,7 +226,7 @@ impl Rest {
             // The program is not stopped there: it gets there by itself, and stays.
             return;
         }
-        if let Goal::OtherValue { read, .. } = schedule.goal {
+        if let Goal::OtherValue { read, .. } | Goal::StalePointer { read, .. } = schedule.goal {
             // The read itself is done, whatever it sees; what follows from it, the program does by itself.
             self.events.push(read);
             self.words.push(step(trace, read, None, false));
