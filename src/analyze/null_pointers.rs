@@ -2,7 +2,7 @@
 //! section 3). That is another value of the read.
 
 use super::decider::Decider;
-use super::pointers::{NEAREST, Positions, Question, Rows, Way, followed, ordered};
+use super::pointers::{LOOKED_AT, NEAREST, Positions, Question, Rows, Way, followed, ordered};
 use crate::prune::Grounds;
 use crate::schedule::Goal;
 use crate::symbols::Comparisons;
@@ -14,9 +14,9 @@ use hashbrown::{HashMap, HashSet};
 struct Pointer {
     /// The reads of them.
     followed: Vec<EventId>,
-    /// The writes of 0, and the first write.
+    /// The writes of 0, and the first write of each thread.
     zeros: Vec<EventId>,
-    first: Option<EventId>,
+    first: Vec<EventId>,
 }
 
 /// What to ask, by the positions of the write and of the read.
@@ -35,7 +35,10 @@ pub(super) fn candidates(known: &Decider<'_>, witnessed: &HashSet<Positions>) ->
     for access in trace.accesses().filter(|access| access.kind.writes_value()) {
         for used in trace.uses(access) {
             if let Some(pointer) = pointers.get_mut(&used.cell) {
-                pointer.first.get_or_insert(access.event);
+                let thread = trace.thread(access.event);
+                if pointer.first.iter().all(|&first| trace.thread(first) != thread) {
+                    pointer.first.push(access.event);
+                }
                 if used.written == 0 {
                     pointer.zeros.push(access.event);
                 }
@@ -46,21 +49,28 @@ pub(super) fn candidates(known: &Decider<'_>, witnessed: &HashSet<Positions>) ->
     let mut rows = Rows::new();
     for (cell, pointer) in pointers {
         for &read in &pointer.followed {
-            let at = pointer.zeros.partition_point(|&write| write < read);
-            let near = &pointer.zeros[at.saturating_sub(NEAREST)..(at + NEAREST).min(pointer.zeros.len())];
-            let zero = |initial| move |&write: &EventId| (write, initial);
-            // What was there before anybody wrote is 0, and this is the first write.
-            let first = pointer.first.filter(|_| trace.cell(cell).initial == Some(0));
-            let asked = near.iter().map(zero(false)).chain(first.iter().map(zero(true)));
-            for (write, initial) in asked.filter(|&(write, _)| trace.thread(write) != trace.thread(read)) {
+            let is_own = |write: EventId| trace.thread(write) == trace.thread(read);
+            let is_open = |&(write, initial): &(EventId, bool)| {
                 let is_ordered = match initial {
                     true => order.before(write, read),
                     false => order.before(read, write),
                 };
                 let positions = (trace.pc(write), trace.pc(read));
-                if is_ordered || witnessed.contains(&ordered(positions)) {
-                    continue;
-                }
+                !is_own(write) && !is_ordered && !witnessed.contains(&ordered(positions))
+            };
+            let zero = |initial| move |&write: &EventId| (write, initial);
+            let at = pointer.zeros.partition_point(|&write| write < read);
+            let (before, behind) = pointer.zeros.split_at(at);
+            let near = |some: &mut dyn Iterator<Item = &EventId>| -> Vec<(EventId, bool)> {
+                some.take(LOOKED_AT).map(zero(false)).filter(is_open).take(NEAREST).collect()
+            };
+            // What was there before anybody wrote is 0; the thread itself has not written yet, and this is the first write
+            // of the others.
+            let untouched = trace.cell(cell).initial == Some(0) && !pointer.first.iter().any(|&first| is_own(first) && first < read);
+            let first = pointer.first.iter().find(|&&first| !is_own(first)).filter(|_| untouched);
+            let asked = near(&mut before.iter().rev()).into_iter().chain(near(&mut behind.iter()));
+            for (write, initial) in asked.chain(first.map(zero(true)).filter(is_open)) {
+                let positions = (trace.pc(write), trace.pc(read));
                 rows.entry(positions).or_default().push(Question {
                     example: (write.min(read), write.max(read)),
                     goal: Goal::OtherValue { read, value: Some(0) },

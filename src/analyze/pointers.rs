@@ -24,6 +24,9 @@ const POINTER: u64 = 8;
 /// An access so far behind an address at most is one of what lies there; nothing is so near to address 0.
 const REACH: u64 = 4096;
 
+/// Writes on either side of a read that are looked at for such that could be asked about.
+pub(super) const LOOKED_AT: usize = 32;
+
 /// Writes on either side of a read that are asked about.
 pub(super) const NEAREST: usize = 2;
 

@@ -6,15 +6,12 @@
 //! uses after free.
 
 use super::decider::Decider;
-use super::pointers::{NEAREST, Positions, Question, Rows, Way, followed, ordered};
+use super::pointers::{LOOKED_AT, NEAREST, Positions, Question, Rows, Way, followed, ordered};
 use crate::prune::{Grounds, MustHappenBefore};
 use crate::schedule::Goal;
 use crate::trace::{CellId, EventId, Incarnation, Trace};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
-
-/// Writes on either side of a read that are looked at for such that could be asked about.
-const LOOKED_AT: usize = 32;
 
 /// A write of an address in a block that is freed.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +53,9 @@ impl<'t> Blocks<'t> {
             // What it lies over is no more.
             let end = block.addr.saturating_add(block.size);
             let over: Vec<u64> = self.by_address.range(block.addr..end).map(|(&addr, _)| addr).collect();
-            over.iter().for_each(|addr| drop(self.by_address.remove(addr)));
+            for addr in over {
+                self.by_address.remove(&addr);
+            }
             self.by_address.insert(block.addr, block);
         }
         let (_, block) = self.by_address.range(..=addr).next_back()?;

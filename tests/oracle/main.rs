@@ -15,8 +15,10 @@
 mod after_free;
 mod atomicity;
 mod brute_force;
+mod by_design;
 mod checker;
 mod deadlocks;
+mod design;
 mod event_kind;
 mod execution;
 mod hidden_writes;

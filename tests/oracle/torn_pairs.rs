@@ -8,6 +8,7 @@
 
 use super::atomicity::does;
 use super::checker::{Taken, schedule_of};
+use super::design::Said;
 use super::execution::Execution;
 use super::states::{each_state, each_state_in_order};
 use super::{LIMIT, compare_all, every_instance, random_trace, solver_of, structure};
@@ -44,17 +45,15 @@ struct Counts {
 }
 
 /// What is said of the program.
-struct Said {
+struct OfProgram {
     /// The cells that stand for the same.
     pair: [usize; 2],
-    /// By thread.
-    priorities: Vec<Option<i64>>,
-    apart: Option<(u32, u32)>,
+    threads: Said,
 }
 
-impl Said {
+impl OfProgram {
     /// The two cells that were always there by which most may be torn, and perhaps something of the threads.
-    fn of(execution: &Execution, random: &mut fastrand::Rng) -> Option<Said> {
+    fn of(execution: &Execution, random: &mut fastrand::Rng) -> Option<OfProgram> {
         let cells = execution.cells.iter().enumerate();
         let cells: Vec<usize> = cells
             .filter(|(_, cell)| cell.block == 0)
@@ -67,23 +66,9 @@ impl Said {
         // Cells of the execution are bytes; the first ones of what is accessed together come first.
         let counted = pairs.map(|pair| (std::cmp::Reverse(fours(execution, pair).len()), pair));
         let (_, [one, other]) = counted.filter(|(count, _)| count.0 > 0).min()?;
-        let threads = execution.threads();
-        let priorities = match random.u32(..4) {
-            0 => (0..threads)
-                .map(|_| Some(i64::from(random.u32(..3))).filter(|_| random.u32(..4) > 0))
-                .collect(),
-            _ => vec![None; threads as usize],
-        };
-        let apart = (random.u32(..6) == 0 && threads > 1).then(|| {
-            let first = random.u32(..threads - 1);
-            (first, random.u32(first + 1..threads))
-        });
+        let threads = Said::of(execution.threads(), random);
         let pair = if random.bool() { [one, other] } else { [other, one] };
-        Some(Said {
-            pair,
-            priorities,
-            apart,
-        })
+        Some(OfProgram { pair, threads })
     }
 
     /// The same as a design, for tables in which the cells and the threads have names.
@@ -106,40 +91,8 @@ impl Said {
             line: 1,
             what: names.map(variable),
         });
-        for (number, thread) in tables.threads.iter_mut().enumerate() {
-            thread.name = Some(format!("T{number}"));
-        }
-        for (number, priority) in self.priorities.iter().enumerate() {
-            design.priorities.extend(priority.map(|priority| Stated {
-                line: 2,
-                what: (format!("T{number}"), priority),
-            }));
-        }
-        design.apart.extend(self.apart.map(|(one, other)| Stated {
-            line: 3,
-            what: [format!("T{one}"), format!("T{other}")],
-        }));
+        self.threads.add_to(&mut design, tables);
         design
-    }
-
-    /// Whether it says anything of threads.
-    fn speaks(&self) -> bool {
-        self.apart.is_some() || self.priorities.iter().any(Option::is_some)
-    }
-
-    /// Whether it says that an operation of the second event's thread never comes between these two of another.
-    fn keeps_out(&self, execution: &Execution, (from, to): (EventId, EventId), by: EventId) -> bool {
-        let (own, other) = (execution.thread(from), execution.thread(by));
-        if self.apart == Some((own.min(other), own.max(other))) {
-            return true;
-        }
-        let of = |thread: u32| self.priorities[thread as usize];
-        let lower = of(own).zip(of(other)).is_some_and(|(own, other)| other <= own);
-        let places = execution.place(from) as usize + 1..execution.place(to) as usize;
-        lower
-            && !execution.of_thread(own)[places]
-                .iter()
-                .any(|&event| may_wait(execution.op(event)))
     }
 }
 
@@ -254,21 +207,6 @@ fn generate(seed: u64) -> (Tables, Vec<Event>) {
         stuck = 0;
     }
     (tables, events)
-}
-
-/// Whether an operation may wait.
-fn may_wait(op: &Op) -> bool {
-    match op {
-        Op::Acquire { attempt, .. } | Op::AcquireShared { attempt, .. } | Op::Join { attempt, .. } => !attempt,
-        Op::SemWait { .. }
-        | Op::AcquireFailed { .. }
-        | Op::WaitBegin { .. }
-        | Op::WaitEnd { .. }
-        | Op::SemWaitFailed { .. } => true,
-        Op::BarrierEnter { .. } | Op::BarrierExit { .. } | Op::OnceBegin { .. } | Op::OnceWait { .. } => true,
-        Op::Input { .. } => true,
-        _ => false,
-    }
 }
 
 /// Whether two reads and two writes may tear a pair of any variables.
@@ -429,7 +367,7 @@ fn compare(
     counts: &mut Counts,
 ) -> Result<(), String> {
     let execution = Execution::new(tables, events);
-    let Some(said) = Said::of(&execution, random) else {
+    let Some(said) = OfProgram::of(&execution, random) else {
         counts.without += 1;
         return Ok(());
     };
@@ -453,8 +391,8 @@ fn compare(
     let kept = |&&(four, unfinished): &&(Four, bool)| {
         let [first, of_first, of_second, second] = four;
         !match unfinished {
-            true => said.keeps_out(&execution, (of_first.min(of_second), of_first.max(of_second)), second),
-            false => said.keeps_out(&execution, (first, second), of_first),
+            true => said.threads.keeps_out(&execution, (of_first.min(of_second), of_first.max(of_second)), second),
+            false => said.threads.keeps_out(&execution, (first, second), of_first),
         }
     };
     let there: BTreeSet<[u64; 4]> = found.iter().filter(kept).map(|(four, _)| positions(four)).collect();
@@ -511,7 +449,7 @@ fn compare(
             _ if there => return wrong("torn"),
             Verdict::Refuted(why @ (Refutation::Priority { .. } | Refutation::Reality { .. }))
             | Verdict::NotInTrace(why @ (Refutation::Priority { .. } | Refutation::Reality { .. })) => {
-                if !said.speaks() {
+                if !said.threads.speaks() {
                     return wrong("blamed on a file that says nothing");
                 }
                 let by_priority = matches!(why, Refutation::Priority { .. });
