@@ -541,7 +541,10 @@ fn shown(
         }
         Goal::StalePointer { free, read, value } => {
             let addr = stale::pointer(checker, read).ok_or(Rejection::NotFollowed(read))?;
-            if !stale::freed_by(checker, free).ok_or(Rejection::NoFree(free))?.contains(&value) {
+            if !stale::freed_by(checker, free)
+                .ok_or(Rejection::NoFree(free))?
+                .contains(&value)
+            {
                 return Err(Rejection::NotFreed { free, value });
             }
             if !state.executed(free) {

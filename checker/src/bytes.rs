@@ -99,7 +99,9 @@ impl Bytes {
                     let id = bytes.blocks.len() as BlockId;
                     let end = addr.saturating_add(size.max(1));
                     let covered = owners.put(addr, end, id);
-                    let lives = covered.iter().find(|&&block| bytes.blocks[block as usize].free.is_none());
+                    let lives = covered
+                        .iter()
+                        .find(|&&block| bytes.blocks[block as usize].free.is_none());
                     if let Some(&lives) = lives.filter(|_| !is_stack) {
                         bytes.overlaps.push((event, bytes.blocks[lives as usize].alloc));
                     }

@@ -39,7 +39,9 @@ pub(crate) fn living(checker: &Checker<'_>, state: &State<'_>, addr: u64) -> Opt
     let blocks = checker.bytes.blocks.iter();
     let here = blocks.filter(|&block| range(checker, block).is_some_and(|range| range.contains(&addr)));
     let living = here.filter(|block| !block.free.is_some_and(|free| state.executed(free)));
-    living.filter_map(|block| block.alloc).find(|&alloc| state.executed(alloc))
+    living
+        .filter_map(|block| block.alloc)
+        .find(|&alloc| state.executed(alloc))
 }
 
 /// The addresses of a block; of what was always there, none.

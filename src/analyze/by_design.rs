@@ -100,7 +100,9 @@ impl Parts {
             excluded: HashSet::new(),
         };
         for (number, site) in (0..).zip(&sites) {
-            parts.positions.extend(events[site].iter().map(|&event| (event, number)));
+            parts
+                .positions
+                .extend(events[site].iter().map(|&event| (event, number)));
         }
         let asked: HashSet<(CodePosition, CodePosition)> = asked.iter().map(|&(a, b)| (a.min(b), a.max(b))).collect();
         for (one, &(pc, ..)) in sites.iter().enumerate() {

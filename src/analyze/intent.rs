@@ -97,7 +97,9 @@ impl Intent {
         let holds: Vec<(EventId, EventId)> = waiting.iter().map(taken).collect::<Option<_>>()?;
         let kept_out = |&(from, to): &(EventId, EventId)| {
             let others = holds.iter().filter(|&&(other, _)| other != from);
-            others.into_iter().find_map(|&(other, _)| self.keeps_out(trace, (from, to), other))
+            others
+                .into_iter()
+                .find_map(|&(other, _)| self.keeps_out(trace, (from, to), other))
         };
         let mut why = holds.iter().map(kept_out);
         let first = why.next()??;

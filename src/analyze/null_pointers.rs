@@ -62,13 +62,24 @@ pub(super) fn candidates(known: &Decider<'_>, witnessed: &HashSet<Positions>) ->
             let at = pointer.zeros.partition_point(|&write| write < read);
             let (before, behind) = pointer.zeros.split_at(at);
             let near = |some: &mut dyn Iterator<Item = &EventId>| -> Vec<(EventId, bool)> {
-                some.take(LOOKED_AT).map(zero(false)).filter(is_open).take(NEAREST).collect()
+                some.take(LOOKED_AT)
+                    .map(zero(false))
+                    .filter(is_open)
+                    .take(NEAREST)
+                    .collect()
             };
             // What was there before anybody wrote is 0; the thread itself has not written yet, and this is the first write
             // of the others.
-            let untouched = trace.cell(cell).initial == Some(0) && !pointer.first.iter().any(|&first| is_own(first) && first < read);
-            let first = pointer.first.iter().find(|&&first| !is_own(first)).filter(|_| untouched);
-            let asked = near(&mut before.iter().rev()).into_iter().chain(near(&mut behind.iter()));
+            let untouched = trace.cell(cell).initial == Some(0)
+                && !pointer.first.iter().any(|&first| is_own(first) && first < read);
+            let first = pointer
+                .first
+                .iter()
+                .find(|&&first| !is_own(first))
+                .filter(|_| untouched);
+            let asked = near(&mut before.iter().rev())
+                .into_iter()
+                .chain(near(&mut behind.iter()));
             for (write, initial) in asked.chain(first.map(zero(true)).filter(is_open)) {
                 let positions = (trace.pc(write), trace.pc(read));
                 rows.entry(positions).or_default().push(Question {

@@ -55,12 +55,7 @@ pub(super) type Rows = HashMap<Positions, Vec<Question>>;
 
 /// Decides what is asked of pointers that are followed, null ones first, and adds what is witnessed to an analysis. What
 /// is a race or a use after free there is reported as that alone.
-pub(super) fn add_to(
-    known: &Decider<'_>,
-    [null, stale]: [bool; 2],
-    threads: NonZeroUsize,
-    analysis: &mut Analysis,
-) {
+pub(super) fn add_to(known: &Decider<'_>, [null, stale]: [bool; 2], threads: NonZeroUsize, analysis: &mut Analysis) {
     if known.options.form == Form::WholeTrace || known.options.mutation.is_some() {
         return;
     }
@@ -74,7 +69,10 @@ pub(super) fn add_to(
     if stale {
         rows.extend(in_order_of(stale_pointers::candidates(known, &witnessed)));
     }
-    tracing::info!(rows = rows.len(), "pointers that are followed, and may be null or stale");
+    tracing::info!(
+        rows = rows.len(),
+        "pointers that are followed, and may be null or stale"
+    );
     let one = |row: &Vec<Question>| {
         let decide = || {
             let mut rejected = Vec::new();
@@ -133,7 +131,10 @@ fn decide(known: &Decider<'_>, row: &[Question], rejected: &mut Vec<Rejected>) -
         instances.tried += 1;
         let witnessed = |schedule| Some(known.witnessed(asked.example, schedule, instances));
         // What is found so brings the read behind the write, perhaps with another write between.
-        let quick = asked.ways.iter().filter_map(|way| quickly(known, asked, way, &mut steps));
+        let quick = asked
+            .ways
+            .iter()
+            .filter_map(|way| quickly(known, asked, way, &mut steps));
         let mut quick = quick.filter(|schedule| accepted(schedule).is_ok());
         if let Some(schedule) = quick.next() {
             return witnessed(schedule);

@@ -69,7 +69,11 @@ pub(super) fn candidates(known: &Decider<'_>, witnessed: &HashSet<Positions>) ->
     let mut pointers: HashMap<CellId, Pointer> = HashMap::new();
     for access in trace.accesses() {
         if let Some((cell, next)) = followed(trace, access) {
-            pointers.entry(cell).or_default().followed.push((access.event, next.event));
+            pointers
+                .entry(cell)
+                .or_default()
+                .followed
+                .push((access.event, next.event));
         }
     }
     for access in trace.accesses().filter(|access| access.kind.writes_value()) {
@@ -138,7 +142,8 @@ fn is_open(
 ) -> bool {
     let is_ordered = order.before(read, dead.write) || order.before(read, dead.free);
     // Taken away before it is freed.
-    let is_over = |over: EventId| order.before(dead.write, over) && (over == dead.free || order.before(over, dead.free));
+    let is_over =
+        |over: EventId| order.before(dead.write, over) && (over == dead.free || order.before(over, dead.free));
     let is_reported = |one: EventId, other: EventId| witnessed.contains(&ordered((trace.pc(one), trace.pc(other))));
     // The thread uses that very block then, which is a use after free.
     let is_use = trace.conflict(dead.free, next).is_some() || is_reported(dead.free, next);

@@ -177,7 +177,10 @@ fn shorten(path: &Path, trace: Trace, launch: &Launch, runs: u32, color: Color) 
 /// Whether a schedule shows that a read can see 0, or an address of what was freed: if it is one of a pointer, the program
 /// uses what is not there.
 pub fn is_bad_pointer(goal: &Goal) -> bool {
-    matches!(goal, Goal::OtherValue { value: Some(0), .. } | Goal::StalePointer { .. })
+    matches!(
+        goal,
+        Goal::OtherValue { value: Some(0), .. } | Goal::StalePointer { .. }
+    )
 }
 
 /// Runs the program along each of the witnesses.
@@ -217,7 +220,8 @@ pub fn confirm(
             continue;
         }
         if is_bad_pointer(&schedule.goal) {
-            let outcome = live::bad_pointer(&planner, schedule, &launch).with_context(|| format!("witness {number}"))?;
+            let outcome =
+                live::bad_pointer(&planner, schedule, &launch).with_context(|| format!("witness {number}"))?;
             print(|out| {
                 report.write_bad_pointer(number, &schedule.goal, &outcome, out)?;
                 Ok(writeln!(out)?)

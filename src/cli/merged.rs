@@ -18,7 +18,8 @@ use witness::own::Origin;
 use witness::record::ProcessNumber;
 use witness::replay::live::{self, Deadlocked, LiveError, Outcome};
 use witness::report::{
-    Exporter, Filters, Findings, Json, Noise, Paint, Row, Text, Words, bad_pointer_in_short, deadlock_in_short, in_short,
+    Exporter, Filters, Findings, Json, Noise, Paint, Row, Text, Words, bad_pointer_in_short, deadlock_in_short,
+    in_short,
 };
 use witness::results::{ExplorationResult, Summary};
 use witness::schedule::Schedule;

@@ -196,7 +196,10 @@ impl Encoder<'_> {
         let trace = self.trace;
         for (alloc, free) in trace.blocks_over(addr) {
             let ends = free.map(|free| Literal::Before(Node::of(free), Node::RACE));
-            [Some(alloc), free].into_iter().flatten().for_each(|event| self.use_event(event));
+            [Some(alloc), free]
+                .into_iter()
+                .flatten()
+                .for_each(|event| self.use_event(event));
             let literals = [Literal::Before(Node::RACE, Node::of(alloc))].into_iter().chain(ends);
             self.add(None, &literals.collect::<Vec<_>>());
         }

@@ -143,7 +143,11 @@ impl Interleaving<'_> {
                 let first = awaited.first().map_or(0, |event| event.0);
                 format!("── order violation: event {first} has not happened, which has to come before this")
             }
-            &Goal::StalePointer { free, read, value: seen } => {
+            &Goal::StalePointer {
+                free,
+                read,
+                value: seen,
+            } => {
                 let recorded = self.words.trace.access(read).map(|access| self.words.values(access).0);
                 let recorded = recorded.map_or_else(String::new, value);
                 format!(

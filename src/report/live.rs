@@ -111,7 +111,8 @@ impl Live<'_> {
         };
         match outcome {
             BadPointer::Died { addr } => {
-                let title = format!("CONFIRMED: witness {number}: the thread reads {reads}, and the program dies of it");
+                let title =
+                    format!("CONFIRMED: witness {number}: the thread reads {reads}, and the program dies of it");
                 writeln!(out, "{}", self.paint.warning(title))?;
                 writeln!(out, "  by an access of address {addr:#x}")
             }

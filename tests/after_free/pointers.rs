@@ -53,7 +53,11 @@ fn analyzed(program: &Program, kind: &str) -> (Vec<BTreeSet<String>>, i32) {
     let pairs = results["pairs"].as_array().unwrap().iter();
     let found = pairs.map(|pair| {
         assert_eq!((&pair["verdict"], &pair["kind"]), (&"witnessed".into(), &kind.into()));
-        BTreeSet::from([place(&pair["a"]), place(&pair["b"])])
+        // The end of a stack is nowhere in the program.
+        let places = [&pair["a"], &pair["b"]]
+            .into_iter()
+            .filter(|access| !access["file"].is_null());
+        places.map(place).collect()
     });
     (found.collect(), outcome.status)
 }
@@ -61,7 +65,10 @@ fn analyzed(program: &Program, kind: &str) -> (Vec<BTreeSet<String>>, i32) {
 fn are_predicted_and_shown_live(bad: &Bad) {
     for (name, _) in bad.programs {
         let program = compiled("pointers", name);
-        let expected = BTreeSet::from([program.line("use"), program.line(bad.other)]);
+        let mut expected = BTreeSet::from([program.line("use")]);
+        if *name != "stale_stack" {
+            expected.insert(program.line(bad.other));
+        }
         let mut hits = 0;
         for policy in POLICIES {
             program.record(policy, &[]);
@@ -75,7 +82,11 @@ fn are_predicted_and_shown_live(bad: &Bad) {
             assert_eq!((found, status), (vec![expected.clone()], 66), "{name} {policy:?}");
             program.check(1);
             let live = program.live(&["--witness", "1"]);
-            assert!(live.stdout.contains(bad.confirmed), "{name} {policy:?}: {}", live.stdout);
+            assert!(
+                live.stdout.contains(bad.confirmed),
+                "{name} {policy:?}: {}",
+                live.stdout
+            );
             assert_eq!(live.status, 66, "{name} {policy:?}");
         }
         assert!(hits > 0, "{name}: found in no run");

@@ -38,7 +38,9 @@ struct Counts {
 fn excludes_race(execution: &Execution, said: &Said, (a, b): (EventId, EventId)) -> bool {
     let keeps_out = |by: EventId, next: EventId| {
         let place = execution.place(next) as usize;
-        let before = place.checked_sub(1).map(|at| execution.of_thread(execution.thread(next))[at]);
+        let before = place
+            .checked_sub(1)
+            .map(|at| execution.of_thread(execution.thread(next))[at]);
         before.is_some_and(|before| said.keeps_out(execution, (before, next), by))
     };
     keeps_out(a, b) && keeps_out(b, a)
@@ -137,11 +139,11 @@ fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
         Ok(())
     })?;
     let by_operations = structure::pairs(&execution, structure::Also::default(), LIMIT / 4);
-    let cycles_of_operations = structure::deadlocks(&execution, LIMIT / 4, &mut |cycle| {
-        match excludes_deadlock(&execution, &said, cycle) {
-            true => Vec::new(),
-            false => positions(&execution, cycle),
-        }
+    let cycles_of_operations = structure::deadlocks(&execution, LIMIT / 4, &mut |cycle| match excludes_deadlock(
+        &execution, &said, cycle,
+    ) {
+        true => Vec::new(),
+        false => positions(&execution, cycle),
     });
     if !all {
         return Ok(());
@@ -186,6 +188,7 @@ fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
                 counts.races_partly += u64::from(!there.iter().all(is_left));
             }
             _ if left || used => return wrong("left"),
+            Verdict::Unknown(Unknown::Unrecorded(_) | Unknown::Budget) => {}
             verdict if is_by_file(verdict) != !there.is_empty() => return wrong("blamed on what does not exclude it"),
             Verdict::Refuted(_) => {
                 let shown = by_operations.as_ref().is_some_and(|found| {
@@ -199,7 +202,6 @@ fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
                 counts.races_by_file += u64::from(is_by_file(&pair.verdict));
             }
             Verdict::NotInTrace(_) => counts.races_by_file += u64::from(is_by_file(&pair.verdict)),
-            Verdict::Unknown(Unknown::Unrecorded(_) | Unknown::Budget) => {}
             Verdict::Unknown(_) => return wrong("not decided"),
         }
     }
@@ -213,9 +215,7 @@ fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
         let (left, excluded) = cycles.get(&deadlock.positions).copied().unwrap_or_default();
         match &deadlock.verdict {
             Verdict::Witnessed(schedule) => {
-                if !left
-                    || excludes_deadlock(&execution, &said, &deadlock.example)
-                    || checker.check(schedule).is_err()
+                if !left || excludes_deadlock(&execution, &said, &deadlock.example) || checker.check(schedule).is_err()
                 {
                     return wrong("none that the file leaves");
                 }

@@ -116,7 +116,10 @@ fn is_pointed_to(execution: &Execution, blocks: &[Block], free: EventId, value: 
 /// Whether a read that is next would see an address of what an event has freed, and nothing lives there.
 fn is_stale(execution: &Execution, blocks: &[Block], state: &State, read: EventId, free: EventId) -> Option<u64> {
     let value = about_to_see(execution, state, read)?;
-    let is_external = execution.uses(read).iter().any(|used| execution.cells[used.cell].external);
+    let is_external = execution
+        .uses(read)
+        .iter()
+        .any(|used| execution.cells[used.cell].external);
     let done = |event| state.is_done(execution, event);
     let freed = blocks.iter().any(|block| block.free == Some(free) && block.has(value)) && done(free);
     let lives = |block: &Block| block.has(value) && done(block.alloc) && !block.free.is_some_and(done);

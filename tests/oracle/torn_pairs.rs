@@ -391,7 +391,9 @@ fn compare(
     let kept = |&&(four, unfinished): &&(Four, bool)| {
         let [first, of_first, of_second, second] = four;
         !match unfinished {
-            true => said.threads.keeps_out(&execution, (of_first.min(of_second), of_first.max(of_second)), second),
+            true => said
+                .threads
+                .keeps_out(&execution, (of_first.min(of_second), of_first.max(of_second)), second),
             false => said.threads.keeps_out(&execution, (first, second), of_first),
         }
     };

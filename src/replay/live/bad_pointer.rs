@@ -70,9 +70,8 @@ fn null(trace: &Trace, schedule: &Schedule, live: &TraceFile) -> Option<BadPoint
 /// Where a thread died that accessed what is not there.
 fn died_at(live: &TraceFile, thread: trace_format::ThreadId) -> Option<u64> {
     let mut pending = live.tables().meta.pending.iter().rev();
-    let died = pending.find(|pending| {
-        pending.kind == PendingKind::Died(Signal::SEGV.as_raw()) && pending.thread == thread
-    });
+    let died =
+        pending.find(|pending| pending.kind == PendingKind::Died(Signal::SEGV.as_raw()) && pending.thread == thread);
     died.map(|died| died.addr)
 }
 

@@ -19,9 +19,8 @@ static void *rotate(void *argument)
     pthread_mutex_lock(&lock);
     munmap(entries, SIZE); /* @free */
     pthread_mutex_unlock(&lock);
-    int *next = map();
     pthread_mutex_lock(&lock);
-    entries = next;
+    entries = map();
     pthread_mutex_unlock(&lock);
     return argument;
 }

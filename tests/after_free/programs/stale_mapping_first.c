@@ -16,10 +16,9 @@ static int *map(void)
 
 static void *rotate(void *argument)
 {
-    int *next = map();
     pthread_mutex_lock(&lock);
     int *old = entries;
-    entries = next;
+    entries = map();
     munmap(old, SIZE);
     pthread_mutex_unlock(&lock);
     return argument;

@@ -13,7 +13,7 @@ static void *offer(void *argument)
     place = &here;
     pthread_mutex_unlock(&lock);
     return argument;
-} /* @free */
+}
 
 static void *take_back(void *argument)
 {
