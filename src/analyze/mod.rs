@@ -369,11 +369,21 @@ fn add_orders(known: &Decider<'_>, orders: &[Order], threads: NonZeroUsize, anal
 
 /// Adds what is found out about pointers that may be null or stale.
 fn add_pointers(known: &Decider<'_>, threads: NonZeroUsize, analysis: &mut Analysis) {
-    let asked = [Kind::NullPointer, Kind::StalePointer].map(|kind| known.options.find.has(kind));
-    if asked != [false; 2] {
-        pointers::add_to(known, asked, threads, analysis);
-        doubt(known.trace, analysis);
+    let find = known.options.find;
+    let [null, stale] = [Kind::NullPointer, Kind::StalePointer].map(|kind| find.has(kind));
+    if !(null || stale) || known.options.form == Form::WholeTrace || known.options.mutation.is_some() {
+        return;
     }
+    let witnessed = pointers::witnessed(analysis);
+    let mut rows = Vec::new();
+    if null {
+        rows.extend(pointers::in_order_of(null_pointers::candidates(known, &witnessed)));
+    }
+    if stale {
+        rows.extend(pointers::in_order_of(stale_pointers::candidates(known, &witnessed)));
+    }
+    pointers::add_to(known, &rows, threads, analysis);
+    doubt(known.trace, analysis);
 }
 
 fn collect(trace: &Trace, decisions: Vec<Decision>) -> Analysis {

@@ -7,8 +7,7 @@
 //! the nearest writes alone are asked about, so what is not found is not said to be excluded.
 
 use super::decider::Decider;
-use super::{Instance, MAX_EVENTS_Z3, Solver, case, in_order, null_pointers, reject, stale_pointers};
-use crate::encode::Form;
+use super::{Instance, MAX_EVENTS_Z3, Solver, case, in_order, reject};
 use crate::prune::Ending;
 use crate::schedule::{Goal, Schedule};
 use crate::solve::{Answer, NativeAnswer, Steps};
@@ -53,22 +52,8 @@ pub(super) struct Way {
 /// The questions that are decided together, one witness being enough: those with the same positions.
 pub(super) type Rows = HashMap<Positions, Vec<Question>>;
 
-/// Decides what is asked of pointers that are followed, null ones first, and adds what is witnessed to an analysis. What
-/// is a race or a use after free there is reported as that alone.
-pub(super) fn add_to(known: &Decider<'_>, [null, stale]: [bool; 2], threads: NonZeroUsize, analysis: &mut Analysis) {
-    if known.options.form == Form::WholeTrace || known.options.mutation.is_some() {
-        return;
-    }
-    let witnessed = |pair: &&Pair| matches!(pair.verdict, Verdict::Witnessed(_));
-    let witnessed = analysis.pairs.iter().filter(witnessed);
-    let witnessed: HashSet<Positions> = witnessed.map(|pair| ordered(pair.positions)).collect();
-    let mut rows = Vec::new();
-    if null {
-        rows.extend(in_order_of(null_pointers::candidates(known, &witnessed)));
-    }
-    if stale {
-        rows.extend(in_order_of(stale_pointers::candidates(known, &witnessed)));
-    }
+/// Decides rows, and adds what is witnessed to an analysis.
+pub(super) fn add_to(known: &Decider<'_>, rows: &[Vec<Question>], threads: NonZeroUsize, analysis: &mut Analysis) {
     tracing::info!(
         rows = rows.len(),
         "pointers that are followed, and may be null or stale"
@@ -80,11 +65,18 @@ pub(super) fn add_to(known: &Decider<'_>, [null, stale]: [bool; 2], threads: Non
         };
         Ok::<_, std::convert::Infallible>(z3::with_z3_config(&z3::Config::new(), decide))
     };
-    let Ok(decided) = in_order::map(threads, &rows, one);
+    let Ok(decided) = in_order::map(threads, rows, one);
     for (pair, rejected) in decided {
         analysis.pairs.extend(pair);
         analysis.rejected.extend(rejected);
     }
+}
+
+/// The positions of what is witnessed, which is reported as that alone.
+pub(super) fn witnessed(analysis: &Analysis) -> HashSet<Positions> {
+    let pairs = analysis.pairs.iter();
+    let witnessed = pairs.filter(|pair| matches!(pair.verdict, Verdict::Witnessed(_)));
+    witnessed.map(|pair| ordered(pair.positions)).collect()
 }
 
 pub(super) fn ordered((a, b): Positions) -> Positions {
@@ -92,7 +84,7 @@ pub(super) fn ordered((a, b): Positions) -> Positions {
 }
 
 /// In an order that does not depend on hashing: the nearest instances of a row first.
-fn in_order_of(rows: Rows) -> impl Iterator<Item = Vec<Question>> {
+pub(super) fn in_order_of(rows: Rows) -> impl Iterator<Item = Vec<Question>> {
     let mut rows: Vec<Vec<Question>> = rows.into_values().collect();
     for row in &mut rows {
         row.sort_by_cached_key(|asked| (asked.example.1.0 - asked.example.0.0, asked.example, asked.goal.clone()));

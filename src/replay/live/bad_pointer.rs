@@ -48,16 +48,19 @@ impl BadPointer {
 /// [`LiveError`]. That the program goes another way is a [`BadPointer`].
 pub fn bad_pointer(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch) -> Result<BadPointer, LiveError> {
     let trace = planner.checker().trace();
-    let ran = match beyond(planner, schedule, launch)? {
-        Ok(ran) => ran,
-        Err(left_at) => return Ok(BadPointer::Diverged(left_at)),
+    let (ran, left_at) = beyond(planner, schedule, launch)?;
+    // What kills the program is an access that it has not done.
+    let follows = |event| schedule.goal.pending().any(|read| trace.successor(read) == Some(event));
+    let found = match (&schedule.goal, left_at) {
+        (_, Some(left_at)) if !follows(left_at) => None,
+        (&Goal::StalePointer { read, .. }, _) => stale(trace, read, &ran.trace().map_err(LoadError::Read)?)?,
+        _ => null(trace, schedule, &ran.trace().map_err(LoadError::Read)?),
     };
-    let file = ran.trace().map_err(LoadError::Read)?;
-    let found = match schedule.goal {
-        Goal::StalePointer { read, .. } => stale(trace, read, &file)?,
-        _ => null(trace, schedule, &file),
-    };
-    Ok(found.unwrap_or(BadPointer::NotReached { end: ran.end }))
+    Ok(match (found, left_at) {
+        (Some(found), _) => found,
+        (None, Some(left_at)) => BadPointer::Diverged(left_at),
+        (None, None) => BadPointer::NotReached { end: ran.end },
+    })
 }
 
 /// Whether a thread that was about to read 0 died near address 0.
