@@ -6,6 +6,7 @@ use crate::happens_before::{Clock, HappensBefore};
 use crate::interrupted;
 use crate::prefix::Prefix;
 use crate::recording::{Access, all};
+use crate::stale;
 use crate::state::{State, Step};
 use crate::torn;
 use hashbrown::HashMap;
@@ -198,6 +199,25 @@ pub enum Rejection {
         /// The value.
         value: u64,
     },
+    /// The pointer is not one into the freed block.
+    #[error("{value} is no address in the block that event {} frees", free.0)]
+    NotFreed {
+        /// The free.
+        free: EventId,
+        /// What the read would see.
+        value: u64,
+    },
+    /// The address that a read would see is in a block that lives.
+    #[error("what event {} allocates is at {value}, and is not freed", alloc.0)]
+    Lives {
+        /// What allocated the block.
+        alloc: EventId,
+        /// What the read would see.
+        value: u64,
+    },
+    /// The event whose value is asked for follows no pointer in the trace.
+    #[error("event {} reads no pointer that its thread follows", .0.0)]
+    NotFollowed(EventId),
     /// The trace does not tell what the read would see, and declares that what threads write depends on what they read.
     #[error("what event {} would see is not known: a thread may have written it that went another way", .0.0)]
     NotTold(EventId),
@@ -365,6 +385,7 @@ impl<'c> Watched<'c> {
             | Goal::UseAfterFree { .. }
             | Goal::Order { .. }
             | Goal::OtherValue { .. }
+            | Goal::StalePointer { .. }
             | Goal::Deadlock(_) => Watched::default(),
         }
     }
@@ -516,6 +537,30 @@ fn shown(
                 None if checker.frees_reads => Err(Rejection::NotTold(read)),
                 Some(value) if value == sees => Err(Rejection::SameValue { read, value }),
                 _ => Ok(Some(access.mem.addr)),
+            }
+        }
+        Goal::StalePointer { free, read, value } => {
+            let addr = stale::pointer(checker, read).ok_or(Rejection::NotFollowed(read))?;
+            if !stale::freed_by(checker, free)
+                .ok_or(Rejection::NoFree(free))?
+                .contains(&value)
+            {
+                return Err(Rejection::NotFreed { free, value });
+            }
+            if !state.executed(free) {
+                return Err(Rejection::NotPerformed(free));
+            }
+            pending(Side::Second, read)?;
+            if checker.reads_external(read) {
+                return Err(Rejection::Unrecorded(read));
+            }
+            let (claimed, found) = (Some(value), state.value_at(read));
+            if found != claimed {
+                return Err(Rejection::SeesOther { read, claimed, found });
+            }
+            match stale::living(checker, state, value) {
+                Some(alloc) => Err(Rejection::Lives { alloc, value }),
+                None => Ok(Some(addr)),
             }
         }
     }

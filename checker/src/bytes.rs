@@ -22,7 +22,8 @@ pub(crate) struct Block {
     pub(crate) stack_of: Option<ThreadId>,
     /// The bytes of it that are accessed.
     pub(crate) bytes: Range<usize>,
-    freed: bool,
+    /// What ended it.
+    pub(crate) free: Option<EventId>,
 }
 
 /// The bytes of one access, wherever it recurs.
@@ -67,7 +68,7 @@ impl Bytes {
                 alloc: None,
                 stack_of: None,
                 bytes: 0..0,
-                freed: false,
+                free: None,
             }],
             count: 0,
             bounds: Vec::new(),
@@ -98,7 +99,9 @@ impl Bytes {
                     let id = bytes.blocks.len() as BlockId;
                     let end = addr.saturating_add(size.max(1));
                     let covered = owners.put(addr, end, id);
-                    let lives = covered.iter().find(|&&block| !bytes.blocks[block as usize].freed);
+                    let lives = covered
+                        .iter()
+                        .find(|&&block| bytes.blocks[block as usize].free.is_none());
                     if let Some(&lives) = lives.filter(|_| !is_stack) {
                         bytes.overlaps.push((event, bytes.blocks[lives as usize].alloc));
                     }
@@ -107,15 +110,15 @@ impl Bytes {
                         alloc: Some(event),
                         stack_of: is_stack.then_some(thread),
                         bytes: 0..0,
-                        freed: false,
+                        free: None,
                     });
                     NONE
                 }
                 Op::Free { addr } => {
                     let id = begun.get(&addr).copied();
-                    let id = id.filter(|&id| !bytes.blocks[id as usize].freed);
+                    let id = id.filter(|&id| bytes.blocks[id as usize].free.is_none());
                     if let Some(id) = id {
-                        bytes.blocks[id as usize].freed = true;
+                        bytes.blocks[id as usize].free = Some(event);
                     }
                     id.unwrap_or(NONE)
                 }

@@ -18,7 +18,8 @@
 //!    checker takes the stricter reading, and the file that does so says which.
 //! 6. `accept` executes a schedule on it from the start of the trace and accepts only if its goal is there then: of a
 //!    race, both accesses are next in their threads, enabled and in conflict; for an unordered race `happens_before`
-//!    goes along; of another value, the read is next, and memory holds that value. [`Checker::validate`] executes the
+//!    goes along; of another value, the read is next, and memory holds that value; of a stale pointer, that is an
+//!    address that was freed. [`Checker::validate`] executes the
 //!    trace itself.
 //!
 //! `tests/oracle` compares all of it with a second reading of the same page that shares no code with this one.
@@ -73,6 +74,7 @@ mod own_frames;
 mod prefix;
 mod recording;
 mod rounds;
+mod stale;
 mod state;
 mod torn;
 mod unrecorded;

@@ -282,10 +282,15 @@ fn schedule(trace: &Trace, input: &mut Input<'_>) -> Schedule {
         EventId(input.byte() as u32 % beyond),
         EventId(input.byte() as u32 % beyond),
     );
-    let goal = match input.byte() % 4 {
+    let goal = match input.byte() % 5 {
         0 => Goal::OtherValue {
             read: EventId(input.byte() as u32),
             value: None,
+        },
+        2 => Goal::StalePointer {
+            free: EventId(input.byte() as u32),
+            read: EventId(input.byte() as u32),
+            value: input.byte() as u64,
         },
         1 => Goal::deadlock(vec![EventId(input.byte() as u32), EventId(input.byte() as u32)]),
         _ => goal,

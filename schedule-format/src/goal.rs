@@ -57,6 +57,16 @@ pub enum Goal {
         /// What it would see; `None`: a value that the trace does not tell.
         value: Option<u64>,
     },
+    /// The free has happened, and the read of a pointer, which its thread follows in the trace, is next and would see an
+    /// address in the block that was freed.
+    StalePointer {
+        /// The free.
+        free: EventId,
+        /// The read.
+        read: EventId,
+        /// The address that it would see.
+        value: u64,
+    },
     /// These operations of different threads, in the order of the trace, are next, and each waits for ever for another
     /// of the threads: for a lock that it holds, or for its end. Or the threads are all that are there, and each of the
     /// operations waits so, or for something that any thread might do.
@@ -109,7 +119,9 @@ impl Goal {
     /// Those of its events that have happened, in the order in which they have to.
     pub fn performed(&self) -> impl Iterator<Item = EventId> + Clone + use<> {
         let performed = match *self {
-            Goal::UnorderedRace(first, _) | Goal::UseAfterFree { free: first, .. } => [Some(first), None, None],
+            Goal::UnorderedRace(first, _)
+            | Goal::UseAfterFree { free: first, .. }
+            | Goal::StalePointer { free: first, .. } => [Some(first), None, None],
             Goal::AtomicityViolation {
                 first,
                 between,
@@ -162,6 +174,7 @@ impl Goal {
             | Goal::AtomicityViolation { .. }
             | Goal::TornPair { .. }
             | Goal::OtherValue { .. }
+            | Goal::StalePointer { .. }
             | Goal::Deadlock(_) => &[],
         }
     }
@@ -177,7 +190,7 @@ impl Goal {
                 both_next,
                 ..
             } => (&[], [Some(*between).filter(|_| *both_next), Some(*second)]),
-            Goal::OtherValue { read, .. } => (&[], [Some(*read), None]),
+            Goal::OtherValue { read, .. } | Goal::StalePointer { read, .. } => (&[], [Some(*read), None]),
             Goal::Order { early, .. } => (&[], [Some(*early), None]),
             Goal::TornPair { second, .. } => (&[], [Some(*second), None]),
             Goal::Deadlock(waiting) => (waiting, [None, None]),

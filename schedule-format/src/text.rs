@@ -17,7 +17,7 @@
 //! |---|---|
 //! | `witness-schedule VERSION` | what the file is; this is version 1 |
 //! | `trace ID` | the trace that it belongs to, 32 hexadecimal digits |
-//! | `kind KIND` | what it shows at its end: `co-enabled`, `unordered`, `other-value`, `deadlock`, `use-after-free`, `atomicity-violation`, `torn-pair` or `order` |
+//! | `kind KIND` | what it shows at its end: `co-enabled`, `unordered`, `other-value`, `deadlock`, `use-after-free`, `atomicity-violation`, `torn-pair`, `order` or `stale-pointer` |
 //! | `race EVENT EVENT`, of the first two kinds | the two racing events, by their number in the trace |
 //! | `read EVENT sees VALUE`, of the third | the read, and the value that it would see; `?`: one that the trace does not tell |
 //! | `waiting EVENT …`, of the fourth | the operations that wait for each other, at least 1, ascending |
@@ -25,6 +25,7 @@
 //! | `from EVENT to EVENT interrupted-by EVENT`, of the sixth | two accesses of one thread, and the other thread's that comes between; `next-to` instead of `interrupted-by`: that is still to come |
 //! | `from EVENT to EVENT torn-by EVENT and EVENT`, of the seventh | two reads of one thread, and the other thread's writes of what they read; `half-by` instead of `torn-by`: only the write that comes first has happened |
 //! | `early EVENT before EVENT …`, of the eighth | the access that is next, and those of which none has happened, at least 1, ascending |
+//! | `read EVENT sees VALUE freed-by EVENT`, of the ninth | the read, the address that it would see, and the free of the block there |
 //! | `as-recorded xCOUNT`, or none | the first COUNT events of the trace, in its order, at least 1 |
 //! | `tTHREAD xCOUNT`, any number | a slice: the thread performs its next COUNT events, at least 1 |
 //! | `wake EVENT tTHREAD`, any number | the notify EVENT wakes THREAD |
@@ -73,6 +74,7 @@ const TORN_PAIR: &str = "torn-pair";
 const TORN_BY: &str = "torn-by";
 const HALF_BY: &str = "half-by";
 const ORDER: &str = "order";
+const STALE_POINTER: &str = "stale-pointer";
 
 /// A text that is no schedule, with the line where that shows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -111,7 +113,7 @@ pub enum Malformed {
     /// The kind is not known.
     #[error(
         "`{kind}` is not a kind of goal; known: {CO_ENABLED}, {UNORDERED}, {OTHER_VALUE}, {DEADLOCK}, {USE_AFTER_FREE}, \
-         {ATOMICITY_VIOLATION}, {ORDER}"
+         {ATOMICITY_VIOLATION}, {TORN_PAIR}, {ORDER}, {STALE_POINTER}"
     )]
     Kind {
         /// What stands there.
@@ -146,6 +148,7 @@ impl Goal {
             Goal::AtomicityViolation { .. } => ATOMICITY_VIOLATION,
             Goal::TornPair { .. } => TORN_PAIR,
             Goal::Order { .. } => ORDER,
+            Goal::StalePointer { .. } => STALE_POINTER,
         }
     }
 }
@@ -162,6 +165,9 @@ impl fmt::Display for Schedule {
                 value: Some(value),
             } => writeln!(f, "read {} sees {value}", read.0)?,
             Goal::OtherValue { read, value: None } => writeln!(f, "read {} sees ?", read.0)?,
+            Goal::StalePointer { free, read, value } => {
+                writeln!(f, "read {} sees {value} freed-by {}", read.0, free.0)?;
+            }
             Goal::Deadlock(waiting) => {
                 write!(f, "waiting")?;
                 waiting.iter().try_for_each(|event| write!(f, " {}", event.0))?;
@@ -250,6 +256,7 @@ impl FromStr for Schedule {
                 ATOMICITY_VIOLATION => Ok(ATOMICITY_VIOLATION),
                 TORN_PAIR => Ok(TORN_PAIR),
                 ORDER => Ok(ORDER),
+                STALE_POINTER => Ok(STALE_POINTER),
                 kind => Err(Malformed::Kind { kind: kind.to_owned() }),
             })
         })?;
@@ -323,6 +330,16 @@ impl FromStr for Schedule {
                     value => Some(digits(value)?),
                 };
                 Some(Ok(Goal::OtherValue { read, value }))
+            })?
+        } else if kind == STALE_POINTER {
+            lines.one("read EVENT sees VALUE freed-by EVENT", |words| {
+                word(words, "read")?;
+                let read = EventId(number(words)?);
+                word(words, "sees")?;
+                let value = digits(words.next()?)?;
+                word(words, "freed-by")?;
+                let free = EventId(number(words)?);
+                Some(Ok(Goal::StalePointer { free, read, value }))
             })?
         } else {
             lines.one("race EVENT EVENT", |words| {
@@ -491,6 +508,11 @@ mod tests {
                 read: EventId(read),
                 value
             }),
+            any::<(u32, u32, u64)>().prop_map(|(free, read, value)| Goal::StalePointer {
+                free: EventId(free),
+                read: EventId(read),
+                value
+            }),
             prop::collection::btree_set(any::<u32>(), 1..6)
                 .prop_map(|waiting| Goal::Deadlock(waiting.into_iter().map(EventId).collect())),
         ];
@@ -633,6 +655,28 @@ mod tests {
         ] {
             let said = freed(line).expect_err("malformed").to_string();
             let expected = format!("line 4: expected `freed-by EVENT accessed-by EVENT`, found `{line}`");
+            assert_eq!(said, expected);
+        }
+        let stale = |line: &str| {
+            let text = TEXT.replace("co-enabled", "stale-pointer").replace("race 5 17", line);
+            text.parse::<Schedule>().map(|schedule| schedule.goal)
+        };
+        assert_eq!(
+            stale("read 5 sees 4096 freed-by 17"),
+            Ok(Goal::StalePointer {
+                free: EventId(17),
+                read: EventId(5),
+                value: 4096
+            })
+        );
+        for line in [
+            "read 5 sees 4096",
+            "read 5 sees ? freed-by 17",
+            "read 5 sees 4096 freed-by",
+            "freed-by 17 accessed-by 5",
+        ] {
+            let said = stale(line).expect_err("malformed").to_string();
+            let expected = format!("line 4: expected `read EVENT sees VALUE freed-by EVENT`, found `{line}`");
             assert_eq!(said, expected);
         }
         let interrupted = |line: &str| {

@@ -6,8 +6,10 @@
 //! races.
 
 use super::decider::Decider;
+use super::intent::Intent;
 use super::{MAX_EVENTS_Z3, Solver, case, in_order, reject, standstills};
 use crate::candidates::{Cycle, Cycles, Scope};
+use crate::design::Design;
 use crate::encode::Form;
 use crate::prune::{Grounds, Needs, held_at};
 use crate::schedule::Goal;
@@ -39,7 +41,12 @@ impl Decided {
 }
 
 /// Decides every cycle of positions, or those in scope.
-pub(super) fn decide(known: &Decider<'_>, scope: Option<&Scope>, threads: NonZeroUsize) -> Decided {
+pub(super) fn decide(
+    known: &Decider<'_>,
+    scope: Option<&Scope>,
+    design: Option<&Design>,
+    threads: NonZeroUsize,
+) -> Decided {
     if known.options.form == Form::WholeTrace || known.options.mutation.is_some() {
         // A whole trace has no deadlock, and formulas are broken to see what becomes of races.
         return Decided {
@@ -53,8 +60,13 @@ pub(super) fn decide(known: &Decider<'_>, scope: Option<&Scope>, threads: NonZer
         nodes = cycles.waiting.len(),
         "cycles of locks"
     );
+    let intent = Intent::of_threads(design, known.trace);
     let one = |cycle: &Cycle| {
-        let case = Case { known, cycles: &cycles };
+        let case = Case {
+            known,
+            cycles: &cycles,
+            intent: &intent,
+        };
         let decide = || {
             let mut rejected = Vec::new();
             let mut deadlock = case.decide(cycle, &mut rejected);
@@ -111,6 +123,7 @@ fn doubt(known: &Decider<'_>, deadlocks: &mut [Deadlock]) {
 struct Case<'d, 't> {
     known: &'d Decider<'t>,
     cycles: &'d Cycles,
+    intent: &'d Intent,
 }
 
 impl Case<'_, '_> {
@@ -133,11 +146,13 @@ impl Case<'_, '_> {
         let fast = !known.solver_only();
         let limit = known.options.instances.map_or(usize::MAX, |limit| limit as usize);
         let (mut undecided, mut excluded): (Vec<Vec<EventId>>, Option<Vec<EventId>>) = (Vec::new(), None);
-        let mut found = None;
+        let (mut found, mut by_design) = (None, None);
         let all = self.visit(cycle, known.needs, &mut |pending| {
             deadlock.tried += 1;
             if known.needs.exclude(pending) {
                 excluded.get_or_insert_with(|| pending.to_vec());
+            } else if let Some(why) = self.by_design(pending) {
+                by_design.get_or_insert_with(|| (pending.to_vec(), why));
             } else if let Some(cut) = fast
                 .then(|| {
                     known
@@ -184,12 +199,22 @@ impl Case<'_, '_> {
         if let Some(example) = excluded {
             deadlock.example = example;
         }
+        let by_design = by_design.filter(|_| open.is_none()).map(|(example, why)| {
+            deadlock.example = example;
+            why
+        });
         deadlock.verdict = match open {
             _ if known.options.out_of_time() => Verdict::Unknown(Unknown::Time),
             Some(unknown) => Verdict::Unknown(unknown),
-            None => self.excluded(cycle, &deadlock.example),
+            None => self.excluded(cycle, &deadlock.example, by_design),
         };
         deadlock
+    }
+
+    /// Why, by the design, these never wait for each other.
+    fn by_design(&self, pending: &[EventId]) -> Option<Refutation> {
+        self.intent
+            .excludes_deadlock(self.known.trace, self.known.sections, pending)
     }
 
     fn accepted(
@@ -270,15 +295,17 @@ impl Case<'_, '_> {
         }))
     }
 
-    /// The verdict when no prefix brings operations of the cycle next that wait for each other.
-    fn excluded(&self, cycle: &Cycle, example: &[EventId]) -> Verdict {
+    /// The verdict when no prefix that the design leaves brings operations of the cycle next that wait for each other.
+    /// `by_design`: why not, of an example that nothing else excludes.
+    fn excluded(&self, cycle: &Cycle, example: &[EventId], by_design: Option<Refutation>) -> Verdict {
         let known = self.known;
         if known.trace.cut().is_some() {
             return Verdict::Unknown(Unknown::Cut(CutRefutation::Core));
         }
         let all_on = |needs: &Needs<'_>| {
             let mut left = 0;
-            let all = self.visit(cycle, needs, &mut |pending| match needs.exclude(pending) {
+            let falls = |pending: &[EventId]| needs.exclude(pending) || self.by_design(pending).is_some();
+            let all = self.visit(cycle, needs, &mut |pending| match falls(pending) {
                 true => ControlFlow::Continue(()),
                 false => {
                     left += 1;
@@ -289,12 +316,13 @@ impl Case<'_, '_> {
         };
         let structure = known.order_on(Grounds::Structure);
         let by_structure = all_on(&known.needs.without_reads(structure));
+        let why = |grounds| by_design.clone().unwrap_or_else(|| self.refutation(grounds, example));
         if by_structure {
-            return Verdict::Refuted(self.refutation(Grounds::Structure, example));
+            return Verdict::Refuted(why(Grounds::Structure));
         }
         match &known.unpinned {
             Some(unpinned) if !all_on(unpinned.needs) => Verdict::Unknown(Unknown::Unrecorded(None)),
-            _ => Verdict::NotInTrace(self.refutation(Grounds::Outcomes, example)),
+            _ => Verdict::NotInTrace(why(Grounds::Outcomes)),
         }
     }
 

@@ -1,11 +1,13 @@
-//! What is known of the program's design while its atomicity violations are decided (`docs/SEMANTICS.md`, section 4).
+//! What is known of the program's design while something is decided (`docs/SEMANTICS.md`, section 4).
 //!
 //! Priorities and reality do not change which prefixes are feasible. They say of accesses that would have to come
 //! between those of another thread that they never do, and whoever is told so is told that a file says it.
 
 use super::slices::Slice;
-use crate::design::{Meant, Threads};
-use crate::trace::{EventId, Op, Trace};
+use crate::design::{Design, Meant, Threads};
+use crate::prune::held_at;
+use crate::symbols::Symbols;
+use crate::trace::{EventId, ObjectId, Op, Sections, Trace};
 use crate::verdict::Refutation;
 
 /// What is to be taken from the design, once names are found.
@@ -48,6 +50,60 @@ impl Intent {
         // Who waits lets the others run, whatever their priority.
         let gives_way = between.any(|&event| may_wait(trace, event));
         (!gives_way).then_some(Refutation::Priority { interrupted, by, lines })
+    }
+
+    /// What is said of threads, and nothing else.
+    pub(super) fn of_threads(design: Option<&Design>, trace: &Trace) -> Intent {
+        let Some(design) = design.filter(|design| design.speaks_of_threads()) else {
+            return Intent::default();
+        };
+        let symbols = Symbols::new(trace.tables());
+        let threads = Meant::of(design, trace, &symbols).threads().clone();
+        Intent {
+            threads,
+            ..Intent::default()
+        }
+    }
+
+    /// Why, by the design, two accesses are never next at once: neither comes between the other one and what its thread
+    /// does before that. (Of what a thread begins with, nothing is said.)
+    pub(super) fn excludes_race(&self, trace: &Trace, a: EventId, b: EventId) -> Option<Refutation> {
+        let interrupts = |by: EventId, next: EventId| match trace.predecessor(next) {
+            Some(before) => self.keeps_out(trace, (before, next), by),
+            None => None,
+        };
+        let why = interrupts(a, b)?;
+        interrupts(b, a).map(|_| why)
+    }
+
+    /// Why, by the design, these operations never wait for each other: whose thread took first what another one waits
+    /// for, between that and its own wait the others took theirs.
+    pub(super) fn excludes_deadlock(
+        &self,
+        trace: &Trace,
+        sections: &Sections,
+        waiting: &[EventId],
+    ) -> Option<Refutation> {
+        if !self.speaks_of_threads() {
+            return None;
+        }
+        let wanted: Vec<ObjectId> = waiting.iter().filter_map(|&event| trace.op(event).lock()).collect();
+        let taken = |&event: &EventId| {
+            let held = held_at(trace, sections, event);
+            let held = held.iter().filter(|(lock, ..)| wanted.contains(lock));
+            held.map(|&(.., acquire)| (acquire, event)).max()
+        };
+        // Of a thread that is waited for itself, nothing is known.
+        let holds: Vec<(EventId, EventId)> = waiting.iter().map(taken).collect::<Option<_>>()?;
+        let kept_out = |&(from, to): &(EventId, EventId)| {
+            let others = holds.iter().filter(|&&(other, _)| other != from);
+            others
+                .into_iter()
+                .find_map(|&(other, _)| self.keeps_out(trace, (from, to), other))
+        };
+        let mut why = holds.iter().map(kept_out);
+        let first = why.next()??;
+        why.all(|why| why.is_some()).then_some(first)
     }
 
     /// Whether the design says anything of threads.

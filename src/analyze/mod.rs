@@ -8,6 +8,7 @@
 mod after_free;
 mod asked;
 mod atomicity;
+mod by_design;
 mod case;
 mod deadlocks;
 mod decider;
@@ -19,9 +20,11 @@ mod intent;
 mod null_pointers;
 mod orders;
 mod other_values;
+mod pointers;
 mod refute;
 mod settle;
 mod slices;
+mod stale_pointers;
 mod standstills;
 mod timing;
 mod torn_pairs;
@@ -169,7 +172,8 @@ pub struct Work<'s> {
     pub threads: NonZeroUsize,
     /// The orders that somebody names. They are asked about together with initializations, by whole analyses.
     pub orders: &'s [Order],
-    /// What somebody says of the program's design: atomicity violations are asked about by it, in whole analyses.
+    /// What somebody says of the program's design: what is asked about, and which threads come between which, in whole
+    /// analyses.
     pub design: Option<&'s Design>,
     /// The checker of the trace, if there is one already.
     pub checker: Option<&'s Checker<'s>>,
@@ -233,14 +237,16 @@ pub fn analyze_with<F: Follow>(
     follow: &F,
 ) -> Result<Analysis, F::Error> {
     with_decider(trace, options, work.scope, work.checker, follow, |known| {
-        let mut analysis = collect(
-            trace,
-            known.decide(work, follow.begin(&known.candidates.list)?, follow)?,
-        );
+        let decisions = known.decide(work, follow.begin(&known.candidates.list)?, follow)?;
+        let mut analysis = collect(trace, decisions);
+        if work.scope.is_none() && work.shard == Shard::WHOLE {
+            stage(follow, "the design", || by_design::apply(known, work, &mut analysis));
+        }
+        find_behind(trace, &mut analysis);
         let asks = work.scope.is_none_or(|scope| !scope.cycles.is_empty());
         if asks && options.find.has(Kind::Deadlocks) && work.shard == Shard::WHOLE {
             let decided = stage(follow, "deadlocks", || {
-                deadlocks::decide(known, work.scope, work.threads)
+                deadlocks::decide(known, work.scope, work.design, work.threads)
             });
             decided.add_to(&mut analysis);
         }
@@ -255,9 +261,7 @@ pub fn analyze_with<F: Follow>(
             stage(follow, "orders", || {
                 add_orders(known, work.orders, work.threads, &mut analysis);
             });
-            stage(follow, "null pointers", || {
-                add_null_pointers(known, work.threads, &mut analysis);
-            });
+            stage(follow, "pointers", || add_pointers(known, work.threads, &mut analysis));
         }
         Ok(analysis)
     })
@@ -366,19 +370,26 @@ pub fn join(trace: &Trace, options: &Options, mut decisions: Vec<Decision>) -> A
         .filter_map(|decision| decision.pair.verdict.core_mut());
     cores.skip(limit).for_each(Vec::clear);
     let mut analysis = collect(trace, decisions);
+    find_behind(trace, &mut analysis);
     let find = options.find;
-    let late = [Kind::Deadlocks, Kind::Atomicity, Kind::Order, Kind::NullPointer];
+    let late = [
+        Kind::Deadlocks,
+        Kind::Atomicity,
+        Kind::Order,
+        Kind::NullPointer,
+        Kind::StalePointer,
+    ];
     if late.into_iter().any(|kind| find.has(kind)) {
         let no_pairs = Scope::default();
         with_decider(trace, options, Some(&no_pairs), None, &Unfollowed, |known| {
             if find.has(Kind::Deadlocks) {
-                deadlocks::decide(known, None, NonZeroUsize::MIN).add_to(&mut analysis);
+                deadlocks::decide(known, None, None, NonZeroUsize::MIN).add_to(&mut analysis);
             }
             if find.has(Kind::Atomicity) {
                 atomicity::decide(known, None, NonZeroUsize::MIN).add_to(&mut analysis);
             }
             add_orders(known, &[], NonZeroUsize::MIN, &mut analysis);
-            add_null_pointers(known, NonZeroUsize::MIN, &mut analysis);
+            add_pointers(known, NonZeroUsize::MIN, &mut analysis);
         });
     }
     analysis
@@ -392,12 +403,23 @@ fn add_orders(known: &Decider<'_>, orders: &[Order], threads: NonZeroUsize, anal
     }
 }
 
-/// Adds what is found out about pointers that may be null.
-fn add_null_pointers(known: &Decider<'_>, threads: NonZeroUsize, analysis: &mut Analysis) {
-    if known.options.find.has(Kind::NullPointer) {
-        null_pointers::add_to(known, threads, analysis);
-        doubt(known.trace, analysis);
+/// Adds what is found out about pointers that may be null or stale.
+fn add_pointers(known: &Decider<'_>, threads: NonZeroUsize, analysis: &mut Analysis) {
+    let find = known.options.find;
+    let [null, stale] = [Kind::NullPointer, Kind::StalePointer].map(|kind| find.has(kind));
+    if !(null || stale) || known.options.form == Form::WholeTrace || known.options.mutation.is_some() {
+        return;
     }
+    let witnessed = pointers::witnessed(analysis);
+    let mut rows = Vec::new();
+    if null {
+        rows.extend(pointers::in_order_of(null_pointers::candidates(known, &witnessed)));
+    }
+    if stale {
+        rows.extend(pointers::in_order_of(stale_pointers::candidates(known, &witnessed)));
+    }
+    pointers::add_to(known, &rows, threads, analysis);
+    doubt(known.trace, analysis);
 }
 
 fn collect(trace: &Trace, decisions: Vec<Decision>) -> Analysis {
@@ -407,7 +429,6 @@ fn collect(trace: &Trace, decisions: Vec<Decision>) -> Analysis {
         analysis.rejected.extend(decision.rejected);
     }
     doubt(trace, &mut analysis);
-    find_behind(trace, &mut analysis);
     analysis
 }
 

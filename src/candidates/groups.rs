@@ -119,6 +119,21 @@ impl Cell {
         }
     }
 
+    /// Whether some site of the first group ends what some site of the second accesses: frees it, or destroys it as an
+    /// object that is used before that in π.
+    pub(super) fn has_end(&self, first: u32, second: u32) -> bool {
+        let (part, other) = (self.site_of(first).part, self.site_of(second).part);
+        let is_end = |ending: &Site, used: &Site| {
+            let last = ending.events.last().map(|&(event, _)| event);
+            ending.thread != used.thread && (part.frees || last > Some(used.first()))
+        };
+        let site = |site: u32| &self.sites[site as usize];
+        part.ends(other)
+            && self
+                .sites_of(first)
+                .any(|ending| self.sites_of(second).any(|used| is_end(site(ending), site(used))))
+    }
+
     /// Whether a lock that is held at all sites of the one group and one at all of the other exclude all instances.
     pub(super) fn all_clash(&self, contexts: &LockContexts, a: u32, b: u32) -> bool {
         // What two hold, all do.

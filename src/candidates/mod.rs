@@ -127,7 +127,7 @@ impl<'t> Candidates<'t> {
             let mut pairs = GroupNumbers::of(cell.groups());
             cell.each_conflict(|at, other| {
                 let (a, b) = (cell.site_of(at), cell.site_of(other));
-                if freed && !a.part.ends(b.part) && !b.part.ends(a.part) {
+                if freed && !cell.has_end(at, other) && !cell.has_end(other, at) {
                     return;
                 }
                 let positions = positions_of(a, b);

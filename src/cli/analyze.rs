@@ -178,6 +178,8 @@ enum FindArg {
     Order,
     /// Reads of pointers that their thread follows at once, where they can be null.
     NullPointer,
+    /// Reads of pointers that their thread follows at once, where they can point to what was freed.
+    StalePointer,
 }
 
 /// Which pairs to decide.
@@ -212,6 +214,7 @@ impl FindArg {
             Kind::Atomicity => FindArg::Atomicity,
             Kind::Order => FindArg::Order,
             Kind::NullPointer => FindArg::NullPointer,
+            Kind::StalePointer => FindArg::StalePointer,
         }
     }
 
@@ -223,6 +226,7 @@ impl FindArg {
             FindArg::Atomicity => Kind::Atomicity,
             FindArg::Order => Kind::Order,
             FindArg::NullPointer => Kind::NullPointer,
+            FindArg::StalePointer => Kind::StalePointer,
         }
     }
 }

@@ -70,6 +70,12 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
                             awaited.join(", ")
                         )
                     }
+                    Goal::StalePointer { free, read, value } => format!(
+                        "event {} is next, and would see {}, an address in the block that event {} has freed",
+                        read.0,
+                        value_in_words(value),
+                        free.0
+                    ),
                     Goal::UseAfterFree { free, access } => format!(
                         "event {} is next, and accesses what event {} has freed",
                         access.0, free.0

@@ -13,7 +13,7 @@ use std::time::Duration;
 use witness::check::Checker;
 use witness::escape::printable;
 use witness::own::{self, Origin};
-use witness::replay::live::{self, Crashed, Deadlocked, Outcome, Planner, Run, Sameness, Shown};
+use witness::replay::live::{self, BadPointer, Deadlocked, Outcome, Planner, Run, Sameness, Shown};
 use witness::report::{Live, Paint, Words, letters};
 use witness::schedule::{Goal, Schedule};
 use witness::session::{self, Companions, Decision, Launch, PATIENCE};
@@ -174,9 +174,13 @@ fn shorten(path: &Path, trace: Trace, launch: &Launch, runs: u32, color: Color) 
     Ok(shortest.trace)
 }
 
-/// Whether a schedule shows that a read can see 0: if it is one of a pointer, the program dies of it.
-pub fn is_null_pointer(goal: &Goal) -> bool {
-    matches!(goal, Goal::OtherValue { value: Some(0), .. })
+/// Whether a schedule shows that a read can see 0, or an address of what was freed: if it is one of a pointer, the program
+/// uses what is not there.
+pub fn is_bad_pointer(goal: &Goal) -> bool {
+    matches!(
+        goal,
+        Goal::OtherValue { value: Some(0), .. } | Goal::StalePointer { .. }
+    )
 }
 
 /// Runs the program along each of the witnesses.
@@ -215,16 +219,17 @@ pub fn confirm(
             };
             continue;
         }
-        if is_null_pointer(&schedule.goal) {
-            let outcome = live::crash(&planner, schedule, &launch).with_context(|| format!("witness {number}"))?;
+        if is_bad_pointer(&schedule.goal) {
+            let outcome =
+                live::bad_pointer(&planner, schedule, &launch).with_context(|| format!("witness {number}"))?;
             print(|out| {
-                report.write_crash(number, &outcome, out)?;
+                report.write_bad_pointer(number, &schedule.goal, &outcome, out)?;
                 Ok(writeln!(out)?)
             })?;
             worst = match (worst, &outcome) {
-                (worst, Crashed::Confirmed { .. }) => worst,
-                (_, Crashed::Diverged(_)) | (ExitCode::Diverged, _) => ExitCode::Diverged,
-                (_, Crashed::NotReached { .. }) => ExitCode::NotReached,
+                (worst, BadPointer::Died { .. } | BadPointer::Used { .. }) => worst,
+                (_, BadPointer::Diverged(_)) | (ExitCode::Diverged, _) => ExitCode::Diverged,
+                (_, BadPointer::NotReached { .. }) => ExitCode::NotReached,
             };
             continue;
         }

@@ -4,7 +4,7 @@
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, rejected_code, stored, to_report, verdict_code};
 use super::answers::places_near;
-use super::live::is_null_pointer;
+use super::live::is_bad_pointer;
 use super::output::{Color, print, say};
 use super::reports::{ReportArgs, name_unused};
 use super::runs;
@@ -16,9 +16,10 @@ use witness::analyze::Glance;
 use witness::check::Checker;
 use witness::own::Origin;
 use witness::record::ProcessNumber;
-use witness::replay::live::{self, Crashed, Deadlocked, LiveError, Outcome};
+use witness::replay::live::{self, Deadlocked, LiveError, Outcome};
 use witness::report::{
-    Exporter, Filters, Findings, Json, Noise, Paint, Row, Text, Words, crash_in_short, deadlock_in_short, in_short,
+    Exporter, Filters, Findings, Json, Noise, Paint, Row, Text, Words, bad_pointer_in_short, deadlock_in_short,
+    in_short,
 };
 use witness::results::{ExplorationResult, Summary};
 use witness::schedule::Schedule;
@@ -516,9 +517,9 @@ impl Analyzed {
                     }
                     Err(error) => return Err(error.into()),
                 }
-            } else if is_null_pointer(&schedule.goal) {
-                match live::crash(&planner, &schedule, &launch) {
-                    Ok(outcome) => (matches!(outcome, Crashed::Confirmed { .. }), crash_in_short(&outcome)),
+            } else if is_bad_pointer(&schedule.goal) {
+                match live::bad_pointer(&planner, &schedule, &launch) {
+                    Ok(outcome) => (outcome.is_confirmed(), bad_pointer_in_short(&outcome)),
                     Err(why @ LiveError::ForkedProcess { .. }) => {
                         self.not_live = Some(why.to_string());
                         continue;

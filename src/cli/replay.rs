@@ -213,6 +213,7 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
                 Goal::OtherValue { .. } => "another value",
                 goal @ (Goal::Deadlock(_)
                 | Goal::UseAfterFree { .. }
+                | Goal::StalePointer { .. }
                 | Goal::AtomicityViolation { .. }
                 | Goal::TornPair { .. }
                 | Goal::Order { .. }) => name_of(goal),
@@ -239,6 +240,7 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
                     Goal::Deadlock(_) => "each of these threads waits for another one of them, for ever",
                     Goal::Order { .. } => "the access is next, and what has to come before it has not happened",
                     Goal::UseAfterFree { .. } => "the block is freed, and the access of it is next",
+                    Goal::StalePointer { .. } => "the block is freed, and a read that would see its address is next",
                     Goal::AtomicityViolation { both_next: true, .. } => {
                         "the first access has happened, and the other thread's and the second are next"
                     }

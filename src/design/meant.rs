@@ -58,7 +58,7 @@ impl<'t> Meant<'t> {
             threads: Threads::default(),
             atomic: RefCell::default(),
         };
-        if !design.priorities.is_empty() || !design.apart.is_empty() {
+        if design.speaks_of_threads() {
             meant.threads = meant.find_threads();
         }
         meant

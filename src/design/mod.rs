@@ -108,6 +108,12 @@ impl Design {
         Design::parse(path, &text)
     }
 
+    /// Whether it says anything of threads.
+    #[must_use]
+    pub fn speaks_of_threads(&self) -> bool {
+        !self.priorities.is_empty() || !self.apart.is_empty()
+    }
+
     /// The file that it was read from.
     #[must_use]
     pub fn path(&self) -> &Path {

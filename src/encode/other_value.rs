@@ -18,6 +18,8 @@ use hashbrown::HashSet;
 pub enum Wanted<'a> {
     /// This; `None`: something that π does not tell.
     Value(Option<u64>),
+    /// This, whether the read saw it in π or not.
+    Just(u64),
     /// Neither what it saw in π nor any of these.
     NoneOf(&'a [Option<u64>]),
 }
@@ -106,10 +108,13 @@ impl Encoder<'_> {
             (value >> (8 * (cell.addr - access.addr))) & (u64::MAX >> (64 - 8 * u32::from(cell.size)))
         };
         let parts = |value: u64| -> Vec<u64> { uses.iter().map(|used| part(value, used.cell)).collect() };
-        let mut excluded = vec![uses.iter().map(|used| used.read).collect::<Vec<u64>>()];
+        let mut excluded = match wanted {
+            Wanted::Just(_) => Vec::new(),
+            _ => vec![uses.iter().map(|used| used.read).collect::<Vec<u64>>()],
+        };
         let (mut only, mut untold) = (None, (!self.frees_reads(), false));
         match wanted {
-            Wanted::Value(Some(value)) => (only, untold.0) = (Some(parts(value)), false),
+            Wanted::Value(Some(value)) | Wanted::Just(value) => (only, untold.0) = (Some(parts(value)), false),
             Wanted::Value(None) => untold.1 = true,
             Wanted::NoneOf(values) => {
                 excluded.extend(values.iter().flatten().map(|&value| parts(value)));
@@ -171,7 +176,7 @@ impl Encoder<'_> {
         // What does not read, and what unrecorded code changes, sees nothing that can be told; nor a byte more than it
         // has.
         let width = 8 * access.size.min(8) as u32;
-        let too_large = matches!(wanted, Wanted::Value(Some(value)) if value.checked_shr(width).unwrap_or(0) > 0);
+        let too_large = matches!(wanted, Wanted::Value(Some(value)) | Wanted::Just(value) if value.checked_shr(width).unwrap_or(0) > 0);
         if too_large || !access.kind.reads() || uses.iter().any(|used| trace.cell(used.cell).external) {
             clauses.push(Vec::new());
         }
@@ -184,6 +189,20 @@ impl Encoder<'_> {
             only,
         });
         literals
+    }
+
+    /// Writes down that no block over an address lives at the end of the prefix: where one was allocated, it was freed.
+    pub(super) fn is_dead(&mut self, addr: u64) {
+        let trace = self.trace;
+        for (alloc, free) in trace.blocks_over(addr) {
+            let ends = free.map(|free| Literal::Before(Node::of(free), Node::RACE));
+            [Some(alloc), free]
+                .into_iter()
+                .flatten()
+                .for_each(|event| self.use_event(event));
+            let literals = [Literal::Before(Node::RACE, Node::of(alloc))].into_iter().chain(ends);
+            self.add(None, &literals.collect::<Vec<_>>());
+        }
     }
 
     /// Writes down that `other` does not come between the chosen `writer` and the end of the prefix. Returns whether

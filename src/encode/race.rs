@@ -39,6 +39,12 @@ impl Encoder<'_> {
                 self.comes_next(&performed, &pending, goal.awaited())
             }
             Goal::OtherValue { read, value } => self.sees(*read, Wanted::Value(*value)),
+            &Goal::StalePointer { free, read, value } => {
+                let mut literals = self.sees(read, Wanted::Just(value));
+                literals.extend(self.comes_next(&[free], &[read], &[]));
+                self.is_dead(value);
+                literals
+            }
             // Each thread holds what the next one waits for by program order.
             Goal::Deadlock(waiting) => {
                 self.race_before = waiting.iter().copied().min().unwrap_or(self.race_before);

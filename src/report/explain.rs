@@ -135,6 +135,10 @@ impl Words<'_> {
                         "a schedule brings the read next while the pointer is 0, but {what} may synchronize between them; `witness run` \
                          tries it in the program itself, or {build}"
                     ),
+                    Goal::StalePointer { .. } => format!(
+                        "a schedule brings the read next while the pointer is to what was freed, but {what} may synchronize between \
+                         them; `witness run` tries it in the program itself, or {build}"
+                    ),
                     Goal::Race(..) | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } | Goal::TornPair { .. } => {
                         format!(
                             "a schedule brings both accesses next, but {what} may synchronize between them; `witness run` tries it in the \

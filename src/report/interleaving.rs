@@ -143,6 +143,20 @@ impl Interleaving<'_> {
                 let first = awaited.first().map_or(0, |event| event.0);
                 format!("── order violation: event {first} has not happened, which has to come before this")
             }
+            &Goal::StalePointer {
+                free,
+                read,
+                value: seen,
+            } => {
+                let recorded = self.words.trace.access(read).map(|access| self.words.values(access).0);
+                let recorded = recorded.map_or_else(String::new, value);
+                format!(
+                    "── stale pointer: this would read {}, an address in what event {} above has freed; in the trace, it \
+                     read {recorded}",
+                    value(seen),
+                    free.0
+                )
+            }
             &Goal::OtherValue { read, value: seen } => {
                 let recorded = self.words.trace.access(read).map(|access| self.words.values(access).0);
                 let recorded = recorded.map_or_else(String::new, value);
@@ -162,7 +176,7 @@ impl Interleaving<'_> {
         let all: Vec<EventId> = replay.accepted.goal.pending().collect();
         pending.try_for_each(|access| self.pending(access, &all, indent, out))?;
         match replay.accepted.goal {
-            Goal::OtherValue { read, .. } => self.writers(replay, read, indent, out),
+            Goal::OtherValue { read, .. } | Goal::StalePointer { read, .. } => self.writers(replay, read, indent, out),
             Goal::Race(..)
             | Goal::UnorderedRace(..)
             | Goal::Deadlock(_)

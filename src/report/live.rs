@@ -3,7 +3,7 @@
 use super::paint::Paint;
 use super::words::{Words, value};
 use crate::replay::live::{
-    Actual, Again, Changed, Crashed, Deadlocked, Difference, Divergence, Outcome, Run, Sameness, Shortest, Shown,
+    Actual, Again, BadPointer, Changed, Deadlocked, Difference, Divergence, Outcome, Run, Sameness, Shortest, Shown,
     UnsetReads, Why, changed, stretches,
 };
 use crate::schedule::{Goal, Schedule};
@@ -94,25 +94,44 @@ impl Live<'_> {
         }
     }
 
-    /// Writes what became of a run that was to die of a null pointer.
+    /// Writes what became of a run whose thread was to use what a null or stale pointer points to.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write_crash(&self, number: usize, outcome: &Crashed, out: &mut dyn Write) -> io::Result<()> {
+    pub fn write_bad_pointer(
+        &self,
+        number: usize,
+        goal: &Goal,
+        outcome: &BadPointer,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let reads = match goal {
+            Goal::StalePointer { .. } => "the address of what was freed",
+            _ => "0",
+        };
         match outcome {
-            Crashed::Confirmed { addr } => {
-                let title = format!("CONFIRMED: witness {number}: the thread reads 0, and the program dies of it");
+            BadPointer::Died { addr } => {
+                let title =
+                    format!("CONFIRMED: witness {number}: the thread reads {reads}, and the program dies of it");
                 writeln!(out, "{}", self.paint.warning(title))?;
                 writeln!(out, "  by an access of address {addr:#x}")
             }
-            Crashed::Diverged(expected) => {
+            BadPointer::Used { addr } => {
+                let title = format!("CONFIRMED: witness {number}: the thread reads {reads}, and uses it");
+                writeln!(out, "{}", self.paint.warning(title))?;
+                writeln!(out, "  by an access of address {addr:#x}")
+            }
+            BadPointer::Diverged(expected) => {
                 let title = format!("DIVERGED: witness {number}: the program did not do what the schedule says");
                 writeln!(out, "{}", self.paint.access(title))?;
                 writeln!(out, "  expected: {}", self.words.sentence(*expected))
             }
-            Crashed::NotReached { end } => {
-                let title =
-                    format!("NOT REACHED: witness {number}: the thread reads 0, and the program does not die of it");
+            BadPointer::NotReached { end } => {
+                let what = match goal {
+                    Goal::StalePointer { .. } => "the thread does not use what was freed",
+                    _ => "the thread reads 0, and the program does not die of it",
+                };
+                let title = format!("NOT REACHED: witness {number}: {what}");
                 writeln!(out, "{}", self.paint.access(title))?;
                 writeln!(out, "  why: {}", end_text(*end))
             }
@@ -243,8 +262,10 @@ impl Live<'_> {
             Goal::TornPair { .. } => "the other thread has written behind the first read, and the second is pending",
             Goal::UseAfterFree { .. } => "the memory is freed, and the access of it is pending",
             Goal::Order { .. } => "the access is pending, and what has to come first has not happened",
-            // Of these two, the program is not stopped before anything.
-            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => "both accesses are pending at once",
+            // Of the last three, the program is not stopped before anything.
+            Goal::Race(..) | Goal::OtherValue { .. } | Goal::StalePointer { .. } | Goal::Deadlock(_) => {
+                "both accesses are pending at once"
+            }
         };
         let title = format!("CONFIRMED: witness {number}: {how}");
         writeln!(out, "{}", self.paint.warning(title))?;
@@ -368,13 +389,15 @@ pub fn deadlock_in_short(outcome: &Deadlocked) -> String {
     }
 }
 
-/// What became of a run that was to die of a null pointer, in one line.
+/// What became of a run whose thread was to use what a null or stale pointer points to, in one line.
 #[must_use]
-pub fn crash_in_short(outcome: &Crashed) -> String {
+pub fn bad_pointer_in_short(outcome: &BadPointer) -> String {
     match outcome {
-        Crashed::Confirmed { .. } => "confirmed live".to_owned(),
-        Crashed::Diverged(_) => "witnessed; the live run diverged".to_owned(),
-        Crashed::NotReached { end } => format!("witnessed; the live run did not die of it: {}", end_text(*end)),
+        BadPointer::Died { .. } | BadPointer::Used { .. } => "confirmed live".to_owned(),
+        BadPointer::Diverged(_) => "witnessed; the live run diverged".to_owned(),
+        BadPointer::NotReached { end } => {
+            format!("witnessed; the live run did not use the pointer: {}", end_text(*end))
+        }
     }
 }
 

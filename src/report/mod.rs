@@ -42,7 +42,7 @@ pub use html::Html;
 pub use interleaving::{Detail, Interleaving};
 pub use json::Json;
 pub use junit::JUnit;
-pub use live::{Live, crash_in_short, deadlock_in_short, in_short, letters};
+pub use live::{Live, bad_pointer_in_short, deadlock_in_short, in_short, letters};
 pub use noise::{Filters, Noise};
 pub use others::Other;
 pub use paint::Paint;

@@ -54,6 +54,7 @@ impl Summary {
             known: all.known + one.known,
             orders: all.orders + one.orders,
             null_pointers: all.null_pointers + one.null_pointers,
+            stale_pointers: all.stale_pointers + one.stale_pointers,
             deadlocks: all.deadlocks + one.deadlocks,
             unknown_cycles: all.unknown_cycles + one.unknown_cycles,
             atomicity_violations: all.atomicity_violations + one.atomicity_violations,

@@ -34,7 +34,7 @@ const FLOWS: usize = 200;
 /// Results. GitHub shows 5,000 of a run.
 const MAX_RESULTS: usize = 5_000;
 
-const RULES: [(&str, &str, &str, &str); 11] = [
+const RULES: [(&str, &str, &str, &str); 12] = [
     (
         "data-race",
         "DataRace",
@@ -106,6 +106,13 @@ const RULES: [(&str, &str, &str, &str); 11] = [
         "A pointer that is followed can be null.",
         "A schedule of the recorded events leads to the read of the pointer while it is 0; an independent checker has executed it. \
          Look at the pointer and follow it under one lock, under which it is set, too.",
+    ),
+    (
+        "stale-pointer",
+        "StalePointer",
+        "A pointer that is followed can point to what was freed.",
+        "A schedule of the recorded events leads to the read of the pointer behind the free of what it points to then; an \
+         independent checker has executed it. Take the pointer away under a lock before what it points to is freed.",
     ),
 ];
 
@@ -292,6 +299,11 @@ fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> 
             "null-pointer",
             "Null pointer",
             "The read is next, and the pointer is 0.",
+        ),
+        Goal::StalePointer { .. } => (
+            "stale-pointer",
+            "Stale pointer",
+            "The block is freed, and then the pointer to it is about to be read.",
         ),
         Goal::Race(..) | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } | Goal::TornPair { .. } => (
             "data-race",

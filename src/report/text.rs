@@ -581,14 +581,19 @@ impl Told<'_> {
             | Goal::Deadlock(_)
             | Goal::AtomicityViolation { .. }
             | Goal::TornPair { .. } => ", at the same time",
-            Goal::UseAfterFree { .. } => ", after that",
+            Goal::UseAfterFree { .. } | Goal::StalePointer { .. } => ", after that",
             Goal::Order { .. } => ", before that",
             Goal::UnorderedRace(..) => ", later, with nothing in between that synchronizes the two",
         };
         for (access, when) in replay.accesses.iter().zip(["", when]) {
             self.access(access, when, out)?;
         }
-        self.location(pair.example.0, out)?;
+        let of = match schedule.goal {
+            // Where the pointer itself is matters less.
+            Goal::StalePointer { free, .. } => free,
+            _ => pair.example.0,
+        };
+        self.location(of, out)?;
         self.source(replay, out)?;
         self.duplicates(out)?;
         self.schedule(schedule, replay, out)?;

@@ -15,6 +15,7 @@ pub fn name_of(goal: &Goal) -> &'static str {
         Goal::UnorderedRace(..) => "unordered data race",
         // No other one than 0 is reported.
         Goal::OtherValue { .. } => "null pointer",
+        Goal::StalePointer { .. } => "stale pointer",
         Goal::Deadlock(_) => "deadlock",
         Goal::UseAfterFree { .. } => "use after free",
         Goal::AtomicityViolation { .. } => "atomicity violation",

@@ -383,6 +383,9 @@ pub struct Summary {
     /// Those of the witnessed pairs that are pointers that may be null, not races.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub null_pointers: usize,
+    /// Those of the witnessed pairs that are pointers to what may be freed, not races.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stale_pointers: usize,
     /// Witnessed deadlocks.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub deadlocks: usize,
@@ -417,6 +420,7 @@ impl std::fmt::Display for Summary {
             uses_after_free,
             orders,
             null_pointers,
+            stale_pointers,
             deadlocks,
             unknown_cycles,
             atomicity_violations,
@@ -424,7 +428,7 @@ impl std::fmt::Display for Summary {
             find,
         } = self;
         let plural = |count: usize| if count == 1 { "" } else { "s" };
-        let races = witnessed - uses_after_free - orders - null_pointers;
+        let races = witnessed - uses_after_free - orders - null_pointers - stale_pointers;
         let all = [
             (Kind::Races, races, format!("data race{}", plural(races))),
             (
@@ -437,6 +441,11 @@ impl std::fmt::Display for Summary {
                 Kind::NullPointer,
                 null_pointers,
                 format!("null pointer{}", plural(null_pointers)),
+            ),
+            (
+                Kind::StalePointer,
+                stale_pointers,
+                format!("stale pointer{}", plural(stale_pointers)),
             ),
             (Kind::Deadlocks, deadlocks, format!("deadlock{}", plural(deadlocks))),
             (
@@ -483,6 +492,7 @@ impl Summary {
         self.find.pairs()
             || self.find.has(Kind::Order)
             || self.find.has(Kind::NullPointer)
+            || self.find.has(Kind::StalePointer)
             || self.witnessed + self.refuted + self.not_in_trace + self.unknown > 0
     }
 
@@ -500,6 +510,7 @@ impl Summary {
                 self.uses_after_free += usize::from(matches!(schedule.goal, Goal::UseAfterFree { .. }));
                 self.orders += usize::from(matches!(schedule.goal, Goal::Order { .. }));
                 self.null_pointers += usize::from(matches!(schedule.goal, Goal::OtherValue { .. }));
+                self.stale_pointers += usize::from(matches!(schedule.goal, Goal::StalePointer { .. }));
             }
             Verdict::Refuted(_) => self.refuted += 1,
             Verdict::NotInTrace(_) => self.not_in_trace += 1,

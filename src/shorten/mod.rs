@@ -119,10 +119,15 @@ fn needed_events(
     goal.performed().for_each(|event| include(&mut counts, event));
     goal.pending()
         .for_each(|event| order.raise_to_pending(trace, &mut counts, event));
-    if let &Goal::OtherValue { read, .. } = goal {
+    if let &(Goal::OtherValue { read, .. } | Goal::StalePointer { read, .. }) = goal {
         let seen = seen_after(trace, prefix.iter().copied(), read);
         let writers = seen.iter().filter_map(|seen| seen.writer);
         writers.for_each(|writer| include(&mut counts, writer));
+    }
+    if let &Goal::StalePointer { value, .. } = goal {
+        let frees = trace.blocks_over(value).filter_map(|(_, free)| free);
+        let done = frees.filter(|free| place.contains_key(free));
+        done.for_each(|free| include(&mut counts, free));
     }
     // Sections entered so far, per lock, by their place in the prefix.
     let mut entered: HashMap<ObjectId, BTreeSet<(usize, u32)>> = HashMap::new();

@@ -110,6 +110,13 @@ impl<'t> Session<'t> {
             | Goal::TornPair { .. }
             | Goal::Order { .. } => query.pending(goal),
             &Goal::OtherValue { read, value } => query.other_value(read, Wanted::Value(value)),
+            &Goal::StalePointer { read, value, .. } => {
+                let question = query.encoder.ends_in(goal);
+                // Other blocks that were there are gone as well.
+                let blocks = query.encoder.trace().blocks_over(value);
+                let frees: Vec<EventId> = blocks.filter_map(|(_, free)| free).collect();
+                query.refine(&question, &frees, &[read])
+            }
             &Goal::UnorderedRace(a, b) => {
                 query.budget /= UNORDERED_SHARE;
                 query.z3.set_budget(query.budget);

@@ -348,6 +348,13 @@ impl Trace {
         &self.incarnations
     }
 
+    /// The incarnations over an address that an allocation began: that, and what ended them.
+    pub fn blocks_over(&self, addr: u64) -> impl Iterator<Item = (EventId, Option<EventId>)> + '_ {
+        let over = move |block: &&Incarnation| block.addr <= addr && addr - block.addr < block.size;
+        let blocks = self.incarnations.iter().filter(over);
+        blocks.filter_map(|block| Some((block.alloc?, block.free)))
+    }
+
     /// The lowest cell that makes two events of different threads conflict; `None` if there is none.
     #[must_use]
     pub fn conflict(&self, a: EventId, b: EventId) -> Option<CellId> {

@@ -18,17 +18,20 @@ pub enum Kind {
     Order,
     /// Reads of pointers that are followed, and may be null.
     NullPointer,
+    /// Reads of pointers that are followed, and may point to what was freed.
+    StalePointer,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 6] = [
+    pub const ALL: [Kind; 7] = [
         Kind::Races,
         Kind::Deadlocks,
         Kind::UseAfterFree,
         Kind::Atomicity,
         Kind::Order,
         Kind::NullPointer,
+        Kind::StalePointer,
     ];
 
     /// The kinds that are looked for if nobody says which.
@@ -44,6 +47,7 @@ impl Kind {
             Kind::Atomicity => "atomicity",
             Kind::Order => "order",
             Kind::NullPointer => "null-pointer",
+            Kind::StalePointer => "stale-pointer",
         }
     }
 }

@@ -12,7 +12,7 @@ mod command;
 mod program;
 
 mod advisories;
-mod null_pointers;
+mod pointers;
 
 use command::{run, witness};
 use program::{POLICIES, Program, place};
@@ -48,6 +48,19 @@ fn analyzed(program: &Program) -> (Vec<(String, BTreeSet<String>)>, i32) {
         (kind, BTreeSet::from([place(&pair["a"]), place(&pair["b"])]))
     });
     (found.collect(), status)
+}
+
+/// What is used only behind its destruction, made anew, is no candidate of what is asked about uses after free alone.
+#[test]
+fn what_is_made_anew_is_not_used_after_free() {
+    let program = compiled("anew", "mutex_made_anew");
+    for policy in POLICIES {
+        program.record(policy, &[]);
+        let outcome = program.witness(&["analyze", "trace.bin", "--json", "--find", "use-after-free"]);
+        let results: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+        assert_eq!(outcome.status, 0, "{policy:?}");
+        assert_eq!(results["pairs"].as_array().map(Vec::len), Some(0), "{policy:?}");
+    }
 }
 
 #[test]

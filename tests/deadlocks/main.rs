@@ -11,6 +11,7 @@ mod command;
 #[allow(dead_code, reason = "shared with the tests of live replay")]
 mod program;
 
+mod by_design;
 mod confirm;
 
 use command::{run, witness};

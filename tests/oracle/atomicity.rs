@@ -8,10 +8,9 @@
 
 use super::checker::schedule_of;
 use super::execution::Execution;
-use super::machine::State;
-use super::states::each_state;
-use super::{LIMIT, environment, every_instance, random_trace, stored, structure};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use super::states::{each_state, each_state_in_order};
+use super::{LIMIT, compare_all, every_instance, random_trace, solver_of, structure};
+use std::collections::{BTreeMap, BTreeSet};
 use trace_format::{Event, EventId, Op, Tables};
 use witness::analyze::{Options, Solver, analyze};
 use witness::check::{Checker, validate};
@@ -96,30 +95,14 @@ fn searched(execution: &Execution, triples: &BTreeSet<Triple>) -> Option<BTreeSe
         by_order.entry((triple[0], triple[1])).or_default().push(triple);
     }
     for ((first, between), triples) in by_order {
-        let start = State::start(execution);
-        let mut visited = HashSet::from([start.clone()]);
-        let mut stack = vec![start];
-        while let Some(state) = stack.pop() {
-            if visited.len() > LIMIT / 4 {
-                return None;
-            }
-            let next: Vec<EventId> = (0..execution.threads())
-                .filter_map(|thread| state.next(execution, thread))
-                .collect();
-            let there =
-                state.is_done(execution, first) && (state.is_done(execution, between) || next.contains(&between));
-            if there {
+        let all = each_state_in_order(execution, (first, between), LIMIT / 4, &mut |state, next| {
+            let done = |event| state.is_done(execution, event);
+            if done(first) && (done(between) || next.contains(&between)) {
                 found.extend(triples.iter().filter(|triple| next.contains(&triple[2])));
             }
-            // The other way round is another prefix.
-            let may = |event: &EventId| *event != between || state.is_done(execution, first);
-            for event in next.into_iter().filter(may) {
-                for after in state.step(execution, event) {
-                    if visited.insert(after.state.clone()) {
-                        stack.push(after.state);
-                    }
-                }
-            }
+        });
+        if !all {
+            return None;
         }
     }
     Some(found)
@@ -171,18 +154,6 @@ fn checked(
         Ok(())
     })
     .map(drop)
-}
-
-/// Whether the operations alone show one of the triples.
-fn by_operations(execution: &Execution, triples: &[Triple]) -> Option<bool> {
-    for &triple in triples {
-        let onces = triple.iter().any(|&event| structure::initializes(execution, event));
-        let also = structure::Also { atomics: false, onces };
-        if structure::interrupted(execution, also, triple, LIMIT / 4)? {
-            return Some(true);
-        }
-    }
-    Some(false)
 }
 
 fn compare(
@@ -247,7 +218,7 @@ fn compare(
                 counts.without_race += u64::from(!execution.conflict(between, second) || !both_next);
             }
             Verdict::Refuted(_) => {
-                if there || by_operations(&execution, &candidates[&positions]) == Some(true) {
+                if there || structure::shows_any(&execution, &candidates[&positions], structure::interrupted) {
                     return wrong("shown by the operations");
                 }
                 counts.refuted += 1;
@@ -267,28 +238,15 @@ fn compare(
 
 #[test]
 fn atomicity_violations_are_found_exactly() {
-    let (first, traces) = (
-        environment("WITNESS_ORACLE_SEED", 0),
-        environment("WITNESS_ORACLE_TRACES", 2_000),
-    );
     let mut counts = Counts::default();
-    let mut wrong = Vec::new();
-    for seed in first..first + traces {
-        let (tables, events) = match seed % 4 {
-            0 => random_trace::generate(seed),
-            _ => random_trace::generate_interrupted(seed),
-        };
-        // Now and then without our own solver, which decides nearly all.
-        let solver = match seed % 8 {
-            3 => Solver::Z3,
-            _ => Solver::Both,
-        };
+    let generate = |seed: u64| match seed % 4 {
+        0 => random_trace::generate(seed),
+        _ => random_trace::generate_interrupted(seed),
+    };
+    let all = compare_all("interrupted", generate, &mut |seed, tables, events| {
         let mut random = fastrand::Rng::with_seed(seed);
-        if let Err(what) = compare(&tables, &events, solver, &mut random, &mut counts) {
-            let file = stored::leave_behind(&format!("interrupted-{seed}"), &tables, &events);
-            wrong.push(format!("seed {seed}: {what}\n  {file}"));
-        }
-    }
+        compare(tables, events, solver_of(seed), &mut random, &mut counts)
+    });
     let Counts {
         compared,
         too_large,
@@ -307,12 +265,7 @@ fn atomicity_violations_are_found_exactly() {
          {without_race} not, {reordered} in another order), {refuted} refuted, {not_in_trace} not in the trace, {unknown} \
          unknown; the checker accepted {accepted} and rejected {rejected}"
     );
-    assert!(
-        wrong.is_empty(),
-        "{} wrong:\n{}",
-        wrong.len(),
-        wrong[..wrong.len().min(20)].join("\n")
-    );
+    let traces = all.or_panic();
     if traces >= 2_000 {
         let least = [
             both_next,

@@ -169,7 +169,7 @@ pub fn deadlocks(
 }
 
 /// Its positions, beginning with the smallest.
-fn positions(execution: &Execution, cycle: &[EventId]) -> Vec<u64> {
+pub fn positions(execution: &Execution, cycle: &[EventId]) -> Vec<u64> {
     let rotated = |by: usize| cycle[by..].iter().chain(&cycle[..by]).map(|&event| execution.pc(event));
     let all = (0..cycle.len()).map(|by| rotated(by).collect::<Vec<u64>>());
     all.min().unwrap_or_default()

@@ -15,8 +15,10 @@
 mod after_free;
 mod atomicity;
 mod brute_force;
+mod by_design;
 mod checker;
 mod deadlocks;
+mod design;
 mod event_kind;
 mod execution;
 mod hidden_writes;
@@ -26,6 +28,7 @@ mod null_pointers;
 mod orders;
 mod other_values;
 mod random_trace;
+mod stale_pointers;
 mod states;
 mod stored;
 mod structure;
@@ -39,7 +42,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use trace_format::EventId;
 use trace_format::{Event, Op, Tables, WaitOutcome};
-use witness::analyze::{Options, analyze};
+use witness::analyze::{Options, Solver, analyze};
 use witness::check::validate;
 use witness::encode::{Form, Mutation};
 use witness::prune::Grounds;
@@ -66,6 +69,7 @@ fn race_of(schedule: &Schedule) -> (EventId, EventId) {
         | Goal::Deadlock(_)
         | Goal::AtomicityViolation { .. }
         | Goal::TornPair { .. }
+        | Goal::StalePointer { .. }
         | Goal::Order { .. } => {
             panic!("{schedule} shows no race")
         }
@@ -78,6 +82,50 @@ fn every_instance() -> Options {
         instances: None,
         ..Options::default()
     }
+}
+
+/// The solvers that a trace is judged with: now and then without our own, which decides nearly all.
+fn solver_of(seed: u64) -> Solver {
+    match seed % 8 {
+        3 => Solver::Z3,
+        _ => Solver::Both,
+    }
+}
+
+/// How many traces were compared, and what is wrong.
+#[must_use]
+struct Compared {
+    traces: u64,
+    wrong: Vec<String>,
+}
+
+impl Compared {
+    /// How many they were.
+    fn or_panic(self) -> u64 {
+        let Compared { traces, wrong } = self;
+        let shown = wrong[..wrong.len().min(20)].join("\n");
+        assert!(wrong.is_empty(), "{} wrong:\n{shown}", wrong.len());
+        traces
+    }
+}
+
+/// Compares as many random traces as the environment says, and leaves behind those that are judged wrongly.
+fn compare_all(
+    name: &str,
+    generate: impl Fn(u64) -> (Tables, Vec<Event>),
+    compare: &mut dyn FnMut(u64, &Tables, &[Event]) -> Result<(), String>,
+) -> Compared {
+    let first = environment("WITNESS_ORACLE_SEED", 0);
+    let traces = environment("WITNESS_ORACLE_TRACES", 2_000);
+    let mut wrong = Vec::new();
+    for seed in first..first + traces {
+        let (tables, events) = generate(seed);
+        if let Err(what) = compare(seed, &tables, &events) {
+            let file = stored::leave_behind(&format!("{name}-{seed}"), &tables, &events);
+            wrong.push(format!("seed {seed}: {what}\n  {file}"));
+        }
+    }
+    Compared { traces, wrong }
 }
 
 /// The pairs of code positions that race in some feasible prefix, by the oracle.

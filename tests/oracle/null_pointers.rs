@@ -8,7 +8,7 @@
 use super::execution::Execution;
 use super::other_values::shown;
 use super::states::each_state;
-use super::{LIMIT, environment, every_instance, stored};
+use super::{LIMIT, compare_all, every_instance, solver_of};
 use std::collections::BTreeSet;
 use trace_format::{
     Event, EventId, MemRange, MemoryOrder, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables, ThreadId, ThreadInfo,
@@ -19,19 +19,29 @@ use witness::schedule::Goal;
 use witness::trace::Trace;
 use witness::verdict::{Find, Kind, Verdict};
 
-const POINTERS: [u64; 2] = [0x1000, 0x1008];
+pub const POINTERS: [u64; 2] = [0x1000, 0x1008];
 const TARGETS: [u64; 2] = [0x10_000, 0x20_000];
 
 /// A run of two or three threads.
-struct Making {
-    random: fastrand::Rng,
-    events: Vec<Event>,
-    memory: std::collections::BTreeMap<u64, u64>,
+pub struct Making {
+    pub random: fastrand::Rng,
+    pub events: Vec<Event>,
+    pub memory: std::collections::BTreeMap<u64, u64>,
     owner: [Option<u32>; 2],
 }
 
 impl Making {
-    fn emit(&mut self, thread: u32, op: Op) {
+    /// Nothing has happened, and memory holds this.
+    pub fn new(random: fastrand::Rng, memory: std::collections::BTreeMap<u64, u64>) -> Making {
+        Making {
+            random,
+            events: Vec::new(),
+            memory,
+            owner: [None; 2],
+        }
+    }
+
+    pub fn emit(&mut self, thread: u32, op: Op) {
         self.events.push(Event {
             thread: ThreadId(thread),
             pc: 0x100 * (u64::from(thread) + 1) + self.random.u64(..6),
@@ -40,11 +50,11 @@ impl Making {
         });
     }
 
-    fn value(&self, addr: u64) -> u64 {
+    pub fn value(&self, addr: u64) -> u64 {
         self.memory.get(&addr).copied().unwrap_or_default()
     }
 
-    fn read(&mut self, thread: u32, addr: u64) -> u64 {
+    pub fn read(&mut self, thread: u32, addr: u64) -> u64 {
         let (mem, value) = (MemRange { addr, size: 8 }, self.value(addr));
         let order = MemoryOrder::SeqCst;
         let op = match self.random.bool() {
@@ -55,7 +65,7 @@ impl Making {
         value
     }
 
-    fn write(&mut self, thread: u32, addr: u64, value: u64) {
+    pub fn write(&mut self, thread: u32, addr: u64, value: u64) {
         self.memory.insert(addr, value);
         let (mem, order) = (MemRange { addr, size: 8 }, MemoryOrder::SeqCst);
         let op = match self.random.bool() {
@@ -65,12 +75,12 @@ impl Making {
         self.emit(thread, op);
     }
 
-    fn one_of(&mut self, some: [u64; 2]) -> u64 {
-        some[self.random.usize(..2)]
+    pub fn one_of<const N: usize>(&mut self, some: [u64; N]) -> u64 {
+        some[self.random.usize(..N)]
     }
 
     /// Reads a pointer, and most often follows it.
-    fn follow(&mut self, thread: u32) {
+    pub fn follow(&mut self, thread: u32) {
         let addr = self.one_of(POINTERS);
         let pointer = self.read(thread, addr);
         if pointer != 0 && self.random.u32(..5) > 0 {
@@ -83,26 +93,48 @@ impl Making {
         }
     }
 
-    fn step(&mut self, thread: u32) {
-        let lock = self.random.usize(..2);
-        match self.random.u32(..10) {
-            0..2 if self.owner[lock].is_none() => {
-                self.owner[lock] = Some(thread);
-                let lock = ObjectId(lock as u32);
+    /// Takes a lock, or gives one back.
+    pub fn lock(&mut self, thread: u32) {
+        let at = self.random.usize(..2);
+        let lock = ObjectId(at as u32);
+        match self.owner[at] {
+            None => {
+                self.owner[at] = Some(thread);
                 self.emit(thread, Op::Acquire { lock, attempt: false });
             }
-            2..5 if self.owner[lock] == Some(thread) => {
-                self.owner[lock] = None;
-                let lock = ObjectId(lock as u32);
+            Some(owner) if owner == thread => {
+                self.owner[at] = None;
                 self.emit(thread, Op::Release { lock });
             }
+            Some(_) => {}
+        }
+    }
+
+    /// The run, as a trace.
+    pub fn into_trace(self, threads: u32) -> (Tables, Vec<Event>) {
+        let lock = || ObjectInfo {
+            kind: ObjectKind::Mutex,
+            addr: 0,
+            name: None,
+            initial: 0,
+        };
+        let tables = Tables {
+            threads: vec![ThreadInfo::default(); threads as usize],
+            objects: vec![lock(), lock()],
+            ..Tables::default()
+        };
+        (tables, self.events)
+    }
+
+    fn step(&mut self, thread: u32) {
+        match self.random.u32(..10) {
+            0..5 => self.lock(thread),
             5..7 => {
                 let (addr, target) = (self.one_of(POINTERS), self.one_of(TARGETS));
                 let value = if self.random.bool() { 0 } else { target };
                 self.write(thread, addr, value);
             }
-            7.. => self.follow(thread),
-            _ => {}
+            _ => self.follow(thread),
         }
     }
 }
@@ -114,32 +146,16 @@ fn generate(seed: u64) -> (Tables, Vec<Event>) {
         true => POINTERS.into_iter().zip(TARGETS).collect(),
         false => std::collections::BTreeMap::new(),
     };
-    let mut making = Making {
-        random,
-        events: Vec::new(),
-        memory,
-        owner: [None; 2],
-    };
+    let mut making = Making::new(random, memory);
     while making.events.len() < length {
         let thread = making.random.u32(..threads);
         making.step(thread);
     }
-    let lock = || ObjectInfo {
-        kind: ObjectKind::Mutex,
-        addr: 0,
-        name: None,
-        initial: 0,
-    };
-    let tables = Tables {
-        threads: vec![ThreadInfo::default(); threads as usize],
-        objects: vec![lock(), lock()],
-        ..Tables::default()
-    };
-    (tables, making.events)
+    making.into_trace(threads)
 }
 
 /// Whether its thread follows what a read got.
-fn is_followed(execution: &Execution, read: EventId) -> bool {
+pub fn is_followed(execution: &Execution, read: EventId) -> bool {
     let (mem, value) = match *execution.op(read) {
         Op::Read { mem, value } | Op::AtomicLoad { mem, value, .. } => (mem, value),
         _ => return false,
@@ -233,22 +249,11 @@ fn compare(tables: &Tables, events: &[Event], solver: Solver, counts: &mut Count
 
 #[test]
 fn null_pointers_are_reads_that_can_see_0() {
-    let (first, traces) = (
-        environment("WITNESS_ORACLE_SEED", 0),
-        environment("WITNESS_ORACLE_TRACES", 2_000),
-    );
-    let (mut counts, mut wrong) = (Counts::default(), Vec::new());
-    for seed in first..first + traces {
-        let (tables, events) = generate(seed);
-        let solver = match seed % 8 {
-            3 => Solver::Z3,
-            _ => Solver::Both,
-        };
-        if let Err(what) = compare(&tables, &events, solver, &mut counts) {
-            let file = stored::leave_behind(&format!("null-{seed}"), &tables, &events);
-            wrong.push(format!("seed {seed}: {what}\n  {file}"));
-        }
-    }
+    let mut counts = Counts::default();
+    let compared = compare_all("null", generate, &mut |seed, tables, events| {
+        compare(tables, events, solver_of(seed), &mut counts)
+    });
+    let traces = compared.traces;
     let Counts {
         followed,
         may_be_null,
@@ -260,12 +265,7 @@ fn null_pointers_are_reads_that_can_see_0() {
         "{traces} traces: {followed} reads that are followed, of which {may_be_null} can see 0; {rows} rows; without \
          one {by_itself} of which the thread itself wrote 0, and {not_found} others"
     );
-    assert!(
-        wrong.is_empty(),
-        "{} wrong:\n{}",
-        wrong.len(),
-        wrong[..wrong.len().min(20)].join("\n")
-    );
+    compared.or_panic();
     if traces >= 2_000 {
         assert!(
             may_be_null > 200 && may_be_null < followed,

@@ -6,6 +6,7 @@
 //! attempts, input, output, allocations and pins bind nobody; neither do locks that threads give back for each other.
 //! What such a search reaches must not be refuted.
 
+use super::LIMIT;
 use super::brute_force::{Found, is_free};
 use super::execution::{Execution, is_used_after};
 use super::machine::State;
@@ -88,6 +89,23 @@ pub fn deadlocks<T: Ord>(
         },
     );
     all.then_some(found)
+}
+
+/// Whether the operations alone show one of these, as far as the search comes.
+pub fn shows_any<const N: usize>(
+    execution: &Execution,
+    all: &[[EventId; N]],
+    shows: impl Fn(&Execution, Also, [EventId; N], usize) -> Option<bool>,
+) -> bool {
+    for &one in all {
+        let onces = one.iter().any(|&event| initializes(execution, event));
+        let also = Also { atomics: false, onces };
+        match shows(execution, also, one, LIMIT / 4) {
+            Some(false) => {}
+            shown => return shown == Some(true),
+        }
+    }
+    false
 }
 
 /// Whether the operations alone can perform `first`, then `between`, and bring `second` next; or, instead of the second

@@ -8,11 +8,11 @@
 
 use super::atomicity::does;
 use super::checker::{Taken, schedule_of};
+use super::design::Said;
 use super::execution::Execution;
-use super::machine::State;
-use super::states::each_state;
-use super::{LIMIT, environment, every_instance, random_trace, stored, structure};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use super::states::{each_state, each_state_in_order};
+use super::{LIMIT, compare_all, every_instance, random_trace, solver_of, structure};
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use trace_format::{
     Event, EventId, MemRange, MemoryOrder, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables, ThreadId, ThreadInfo,
@@ -45,17 +45,15 @@ struct Counts {
 }
 
 /// What is said of the program.
-struct Said {
+struct OfProgram {
     /// The cells that stand for the same.
     pair: [usize; 2],
-    /// By thread.
-    priorities: Vec<Option<i64>>,
-    apart: Option<(u32, u32)>,
+    threads: Said,
 }
 
-impl Said {
+impl OfProgram {
     /// The two cells that were always there by which most may be torn, and perhaps something of the threads.
-    fn of(execution: &Execution, random: &mut fastrand::Rng) -> Option<Said> {
+    fn of(execution: &Execution, random: &mut fastrand::Rng) -> Option<OfProgram> {
         let cells = execution.cells.iter().enumerate();
         let cells: Vec<usize> = cells
             .filter(|(_, cell)| cell.block == 0)
@@ -68,23 +66,9 @@ impl Said {
         // Cells of the execution are bytes; the first ones of what is accessed together come first.
         let counted = pairs.map(|pair| (std::cmp::Reverse(fours(execution, pair).len()), pair));
         let (_, [one, other]) = counted.filter(|(count, _)| count.0 > 0).min()?;
-        let threads = execution.threads();
-        let priorities = match random.u32(..4) {
-            0 => (0..threads)
-                .map(|_| Some(i64::from(random.u32(..3))).filter(|_| random.u32(..4) > 0))
-                .collect(),
-            _ => vec![None; threads as usize],
-        };
-        let apart = (random.u32(..6) == 0 && threads > 1).then(|| {
-            let first = random.u32(..threads - 1);
-            (first, random.u32(first + 1..threads))
-        });
+        let threads = Said::of(execution.threads(), random);
         let pair = if random.bool() { [one, other] } else { [other, one] };
-        Some(Said {
-            pair,
-            priorities,
-            apart,
-        })
+        Some(OfProgram { pair, threads })
     }
 
     /// The same as a design, for tables in which the cells and the threads have names.
@@ -107,40 +91,8 @@ impl Said {
             line: 1,
             what: names.map(variable),
         });
-        for (number, thread) in tables.threads.iter_mut().enumerate() {
-            thread.name = Some(format!("T{number}"));
-        }
-        for (number, priority) in self.priorities.iter().enumerate() {
-            design.priorities.extend(priority.map(|priority| Stated {
-                line: 2,
-                what: (format!("T{number}"), priority),
-            }));
-        }
-        design.apart.extend(self.apart.map(|(one, other)| Stated {
-            line: 3,
-            what: [format!("T{one}"), format!("T{other}")],
-        }));
+        self.threads.add_to(&mut design, tables);
         design
-    }
-
-    /// Whether it says anything of threads.
-    fn speaks(&self) -> bool {
-        self.apart.is_some() || self.priorities.iter().any(Option::is_some)
-    }
-
-    /// Whether it says that an operation of the second event's thread never comes between these two of another.
-    fn keeps_out(&self, execution: &Execution, (from, to): (EventId, EventId), by: EventId) -> bool {
-        let (own, other) = (execution.thread(from), execution.thread(by));
-        if self.apart == Some((own.min(other), own.max(other))) {
-            return true;
-        }
-        let of = |thread: u32| self.priorities[thread as usize];
-        let lower = of(own).zip(of(other)).is_some_and(|(own, other)| other <= own);
-        let places = execution.place(from) as usize + 1..execution.place(to) as usize;
-        lower
-            && !execution.of_thread(own)[places]
-                .iter()
-                .any(|&event| may_wait(execution.op(event)))
     }
 }
 
@@ -257,21 +209,6 @@ fn generate(seed: u64) -> (Tables, Vec<Event>) {
     (tables, events)
 }
 
-/// Whether an operation may wait.
-fn may_wait(op: &Op) -> bool {
-    match op {
-        Op::Acquire { attempt, .. } | Op::AcquireShared { attempt, .. } | Op::Join { attempt, .. } => !attempt,
-        Op::SemWait { .. }
-        | Op::AcquireFailed { .. }
-        | Op::WaitBegin { .. }
-        | Op::WaitEnd { .. }
-        | Op::SemWaitFailed { .. } => true,
-        Op::BarrierEnter { .. } | Op::BarrierExit { .. } | Op::OnceBegin { .. } | Op::OnceWait { .. } => true,
-        Op::Input { .. } => true,
-        _ => false,
-    }
-}
-
 /// Whether two reads and two writes may tear a pair of any variables.
 fn is_four(execution: &Execution, [first, of_first, of_second, second]: Four) -> bool {
     let thread = |event| execution.thread(event);
@@ -342,16 +279,7 @@ fn searched(execution: &Execution, fours: &BTreeSet<Four>) -> Option<BTreeSet<(F
     }
     for ((first, of_first), fours) in by_first {
         for (one, other) in [(first, of_first), (of_first, first)] {
-            let start = State::start(execution);
-            let mut visited = HashSet::from([start.clone()]);
-            let mut stack = vec![start];
-            while let Some(state) = stack.pop() {
-                if visited.len() > LIMIT / 4 {
-                    return None;
-                }
-                let next: Vec<EventId> = (0..execution.threads())
-                    .filter_map(|thread| state.next(execution, thread))
-                    .collect();
+            let all = each_state_in_order(execution, (one, other), LIMIT / 4, &mut |state, next| {
                 let done = |event| state.is_done(execution, event);
                 for &four in &fours {
                     let [first, of_first, of_second, second] = four;
@@ -360,14 +288,9 @@ fn searched(execution: &Execution, fours: &BTreeSet<Four>) -> Option<BTreeSet<(F
                         found.insert((four, !(done(of_first) && done(of_second))));
                     }
                 }
-                let may = |event: &EventId| *event != other || done(one);
-                for event in next.iter().copied().filter(may) {
-                    for after in state.step(execution, event) {
-                        if visited.insert(after.state.clone()) {
-                            stack.push(after.state);
-                        }
-                    }
-                }
+            });
+            if !all {
+                return None;
             }
         }
     }
@@ -436,18 +359,6 @@ fn checked(
     .map(drop)
 }
 
-/// Whether the operations alone show one of these.
-fn by_operations(execution: &Execution, fours: &[Four]) -> Option<bool> {
-    for &four in fours {
-        let onces = four.iter().any(|&event| structure::initializes(execution, event));
-        let also = structure::Also { atomics: false, onces };
-        if structure::torn(execution, also, four, LIMIT / 4)? {
-            return Some(true);
-        }
-    }
-    Some(false)
-}
-
 fn compare(
     tables: &Tables,
     events: &[Event],
@@ -456,7 +367,7 @@ fn compare(
     counts: &mut Counts,
 ) -> Result<(), String> {
     let execution = Execution::new(tables, events);
-    let Some(said) = Said::of(&execution, random) else {
+    let Some(said) = OfProgram::of(&execution, random) else {
         counts.without += 1;
         return Ok(());
     };
@@ -480,8 +391,10 @@ fn compare(
     let kept = |&&(four, unfinished): &&(Four, bool)| {
         let [first, of_first, of_second, second] = four;
         !match unfinished {
-            true => said.keeps_out(&execution, (of_first.min(of_second), of_first.max(of_second)), second),
-            false => said.keeps_out(&execution, (first, second), of_first),
+            true => said
+                .threads
+                .keeps_out(&execution, (of_first.min(of_second), of_first.max(of_second)), second),
+            false => said.threads.keeps_out(&execution, (first, second), of_first),
         }
     };
     let there: BTreeSet<[u64; 4]> = found.iter().filter(kept).map(|(four, _)| positions(four)).collect();
@@ -538,7 +451,7 @@ fn compare(
             _ if there => return wrong("torn"),
             Verdict::Refuted(why @ (Refutation::Priority { .. } | Refutation::Reality { .. }))
             | Verdict::NotInTrace(why @ (Refutation::Priority { .. } | Refutation::Reality { .. })) => {
-                if !said.speaks() {
+                if !said.threads.speaks() {
                     return wrong("blamed on a file that says nothing");
                 }
                 let by_priority = matches!(why, Refutation::Priority { .. });
@@ -550,7 +463,7 @@ fn compare(
             }
             Verdict::Refuted(_) => {
                 let of_file = without_file.contains(&positions);
-                if of_file || by_operations(&execution, &candidates[&positions]) == Some(true) {
+                if of_file || structure::shows_any(&execution, &candidates[&positions], structure::torn) {
                     return wrong("shown by the operations");
                 }
                 counts.refuted += 1;
@@ -569,29 +482,16 @@ fn compare(
 
 #[test]
 fn torn_pairs_are_found_exactly() {
-    let (first, traces) = (
-        environment("WITNESS_ORACLE_SEED", 0),
-        environment("WITNESS_ORACLE_TRACES", 2_000),
-    );
     let mut counts = Counts::default();
-    let mut wrong = Vec::new();
-    for seed in first..first + traces {
-        let (tables, events) = match seed % 4 {
-            0 => random_trace::generate(seed),
-            1 => random_trace::generate_interrupted(seed),
-            _ => generate(seed),
-        };
-        // Now and then without our own solver, which decides nearly all.
-        let solver = match seed % 8 {
-            3 => Solver::Z3,
-            _ => Solver::Both,
-        };
+    let generate = |seed: u64| match seed % 4 {
+        0 => random_trace::generate(seed),
+        1 => random_trace::generate_interrupted(seed),
+        _ => generate(seed),
+    };
+    let all = compare_all("torn", generate, &mut |seed, tables, events| {
         let mut random = fastrand::Rng::with_seed(seed);
-        if let Err(what) = compare(&tables, &events, solver, &mut random, &mut counts) {
-            let file = stored::leave_behind(&format!("torn-{seed}"), &tables, &events);
-            wrong.push(format!("seed {seed}: {what}\n  {file}"));
-        }
-    }
+        compare(tables, events, solver_of(seed), &mut random, &mut counts)
+    });
     let Counts {
         compared,
         without,
@@ -611,12 +511,7 @@ fn torn_pairs_are_found_exactly() {
          with one write), {refuted} refuted, {by_priority} by priority, {by_reality} by reality, {not_in_trace} not in \
          the trace, {unknown} unknown; the checker accepted {accepted} and rejected {rejected}"
     );
-    assert!(
-        wrong.is_empty(),
-        "{} wrong:\n{}",
-        wrong.len(),
-        wrong[..wrong.len().min(20)].join("\n")
-    );
+    let traces = all.or_panic();
     if traces >= 2_000 {
         let least = [
             witnessed - unfinished,

@@ -10,12 +10,12 @@ use std::time::Duration;
 /// How long a program may go on behind the schedule before the run is ended.
 const GOES_ON: Duration = Duration::from_secs(10);
 
-/// Runs the program of a trace along a schedule and on; or the event before which it left the schedule.
+/// Runs the program of a trace along a schedule and on; and the event before which it left the schedule, if it did.
 pub(super) fn beyond(
     planner: &Planner<'_>,
     schedule: &Schedule,
     launch: &Launch,
-) -> Result<Result<Ran, EventId>, LiveError> {
+) -> Result<(Ran, Option<EventId>), LiveError> {
     if launch.descent.is_some() {
         let number = ProcessNumber::of(&planner.checker().trace().tables().meta);
         return Err(LiveError::ForkedProcess {
@@ -31,8 +31,6 @@ pub(super) fn beyond(
         usual: None,
     };
     let ran = Session::new(launch, bounds)?.follow(&steps, Settings::fifo())?;
-    Ok(match &ran.diverged {
-        Some(diverged) => Err(plan.event(diverged.step())),
-        None => Ok(ran),
-    })
+    let left_at = ran.diverged.as_ref().map(|diverged| plan.event(diverged.step()));
+    Ok((ran, left_at))
 }

@@ -30,10 +30,10 @@ pub enum Deadlocked {
 /// [`LiveError`]. That the program goes another way is a [`Deadlocked`].
 pub fn deadlock(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch) -> Result<Deadlocked, LiveError> {
     let trace = planner.checker().trace();
-    let ran = match beyond(planner, schedule, launch)? {
-        Ok(ran) => ran,
-        Err(left_at) => return Ok(Deadlocked::Diverged(left_at)),
-    };
+    let (ran, left_at) = beyond(planner, schedule, launch)?;
+    if let Some(left_at) = left_at {
+        return Ok(Deadlocked::Diverged(left_at));
+    }
     let live = ran.trace().map_err(LoadError::Read)?;
     let standstill = Standstill::of(&live).map_err(LoadError::Read)?;
     let mut waits = Vec::new();

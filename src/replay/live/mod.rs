@@ -8,10 +8,10 @@
 //! an exact schedule to follow instead of a random search.
 
 mod again;
+mod bad_pointer;
 mod beyond;
 mod builds;
 mod compare;
-mod crash;
 mod deadlock;
 mod identical;
 mod noted;
@@ -22,9 +22,9 @@ mod unset;
 mod vary;
 
 pub use again::{Again, Sameness, as_recorded};
+pub use bad_pointer::{BadPointer, bad_pointer};
 pub use builds::{Changed, changed};
 pub use compare::Difference;
-pub use crash::{Crashed, crash};
 pub use deadlock::{Deadlocked, deadlock};
 pub use plan::{Plan, Planner};
 pub use shortest::{Shortest, Stretch, shortest, shortest_that, stretches};
@@ -81,7 +81,7 @@ pub enum LiveError {
     Record(#[from] RunError),
     /// The schedule ends in something else than a race.
     #[error(
-        "a live run shows races, deadlocks and null pointers, and this schedule shows another value of a read; without --live, it is replayed on the trace"
+        "a live run shows races, deadlocks and bad pointers, and this schedule shows another value of a read; without --live, it is replayed on the trace"
     )]
     NoRace,
     /// The schedule is none of the trace.
@@ -237,7 +237,10 @@ fn descent(meta: &Meta, number: record::ProcessNumber) -> Result<Descent, LiveEr
 /// [`LiveError`]. That the program goes another way is an [`Outcome`].
 pub fn run(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch) -> Result<Run, LiveError> {
     let trace = planner.checker().trace();
-    if matches!(schedule.goal, Goal::OtherValue { .. } | Goal::Deadlock(_)) {
+    if matches!(
+        schedule.goal,
+        Goal::OtherValue { .. } | Goal::StalePointer { .. } | Goal::Deadlock(_)
+    ) {
         return Err(LiveError::NoRace);
     }
     let plan = planner.plan(schedule)?;

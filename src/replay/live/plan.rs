@@ -226,10 +226,17 @@ impl Rest {
             // The program is not stopped there: it gets there by itself, and stays.
             return;
         }
-        if let Goal::OtherValue { read, .. } = schedule.goal {
+        if let Goal::OtherValue { read, .. } | Goal::StalePointer { read, .. } = schedule.goal {
             // The read itself is done, whatever it sees; what follows from it, the program does by itself.
             self.events.push(read);
             self.words.push(step(trace, read, None, false));
+            // Before others put something where nothing is, its thread is to follow what it got.
+            let next = trace.successor(read);
+            let next = next.filter(|_| matches!(schedule.goal, Goal::StalePointer { .. }));
+            if let Some(next) = next {
+                self.events.push(next);
+                self.words.push(step(trace, next, None, false));
+            }
             return;
         }
         for event in schedule.goal.pending() {

@@ -60,6 +60,7 @@ impl Exporter for Html {
             (Kind::UseAfterFree, "Uses after free"),
             (Kind::Order, "Order violations"),
             (Kind::NullPointer, "Null pointers"),
+            (Kind::StalePointer, "Stale pointers"),
         ];
         let heading = match pairs.into_iter().find(|&(kind, _)| total.find.has(kind)) {
             Some((_, pairs)) if has_cycles => format!("{pairs} and deadlocks"),

@@ -229,6 +229,7 @@ impl<'a> Picture<'a> {
             Goal::TornPair { .. } => "Torn pair",
             Goal::Order { .. } => "Too early",
             Goal::OtherValue { .. } => "Null pointer",
+            Goal::StalePointer { .. } => "Stale pointer",
             Goal::Race(..) | Goal::UnorderedRace(..) => "Race",
         };
         let words = self.findings.words();

@@ -38,6 +38,10 @@ pub(super) fn section(
             "The pointer that its thread follows is about to be read, and is 0. An independent checker has executed this \
              schedule."
         }
+        Goal::StalePointer { .. } => {
+            "The block is freed, and then a pointer to it, which its thread follows, is about to be read. An independent \
+             checker has executed this schedule."
+        }
         Goal::Race(..) | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } | Goal::TornPair { .. } => {
             "Both accesses are next in their threads, enabled and in conflict: nothing orders them. \
              An independent checker has executed this schedule."
