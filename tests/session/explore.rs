@@ -650,7 +650,9 @@ fn what_is_too_long_to_be_searched_is_run_with_delays() {
 
 /// A long program of the benchmarks; so many items of work are some 85 events each, in each of two threads.
 fn explore_long(name: &str, source: &str, items: u32, options: &[&str]) -> (Program, Outcome) {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/explore").join(source);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("benches/explore")
+        .join(source);
     let program = Program::compile(&format!("explore-{name}"), &source, &[format!("-DITEMS={items}")]);
     let outcome = explore_again(&program, options);
     (program, outcome)
@@ -700,7 +702,12 @@ fn a_deadlock_of_a_run_that_is_not_searched_is_reported() {
 fn of_a_deadlock_the_first_run_that_shows_it_is_named() {
     let (_, outcome) = explore_long("semaphore", "failing/deadlock_semaphore.c", 1, &[]);
     assert_eq!(shown_by(&outcome, "FOUND: deadlock, "), "runs/1.bin");
-    assert_eq!(outcome.stdout.matches("FOUND: deadlock").count(), 1, "{}", outcome.stdout);
+    assert_eq!(
+        outcome.stdout.matches("FOUND: deadlock").count(),
+        1,
+        "{}",
+        outcome.stdout
+    );
 }
 
 #[test]
@@ -715,7 +722,9 @@ fn of_long_runs_that_show_nothing_only_their_checksums_stay() {
     let before = journal();
     // Whatever somebody else has left under the name of a run that showed nothing is none of it.
     std::fs::write(runs.join("2.bin"), "no trace").unwrap();
-    let again = explore_again(&program, &[&options[..], &["4"]].concat()).expect(&[3]).unwrap();
+    let again = explore_again(&program, &[&options[..], &["4"]].concat())
+        .expect(&[3])
+        .unwrap();
     assert!(again.stderr.contains("goes on after 3 runs"), "{}", again.stderr);
     assert!(!runs.join("2.bin").exists());
     assert!(journal() - before < first / 4, "{before} {} {first}", journal());

@@ -147,7 +147,9 @@ impl Glance {
         for pair in scan.far.iter().filter(|pair| !self.races.contains(*pair)) {
             let is_new_code = !self.executed.contains(&pair.0) || !self.executed.contains(&pair.1);
             let analyses = self.far.entry(*pair).or_default();
-            if (is_new_code && may_ask_of_new_code && *analyses < ANALYSES_OF_NEW_CODE) || (may_suspect && !self.pairs.contains_key(pair)) {
+            if (is_new_code && may_ask_of_new_code && *analyses < ANALYSES_OF_NEW_CODE)
+                || (may_suspect && !self.pairs.contains_key(pair))
+            {
                 *analyses += 1;
                 suspects = true;
             }

@@ -31,10 +31,11 @@ fn runs() -> Vec<(Learnt, Vec<u8>)> {
     let shows = [vec![], vec![failure], vec![]];
     let waits = [None, None, Some(12)];
     let traces = [0, 1, 2].map(|run: u8| (0..3000_u32).map(|at| (at % 251) as u8 ^ run).collect());
-    let learnt = waits
-        .into_iter()
-        .zip(shows)
-        .map(|(waits, shows)| Learnt { waits, shows, checksum: None });
+    let learnt = waits.into_iter().zip(shows).map(|(waits, shows)| Learnt {
+        waits,
+        shows,
+        checksum: None,
+    });
     learnt.zip(traces).collect()
 }
 
