@@ -145,9 +145,14 @@ fn decide(
         threads: work.threads,
         ..Work::default()
     };
-    let decided = with_decider(known.trace, &options, Some(&scope), &super::Unfollowed, |known| {
-        known.decide(&of_parts, Vec::new(), &super::Unfollowed)
-    });
+    let decided = with_decider(
+        known.trace,
+        &options,
+        Some(&scope),
+        work.checker,
+        &super::Unfollowed,
+        |known| known.decide(&of_parts, Vec::new(), &super::Unfollowed),
+    );
     let Ok(decisions) = decided;
     for pair in collect(known.trace, decisions).pairs {
         let (a, b) = pair.positions;
