@@ -95,7 +95,7 @@ pub(super) fn in_order_of(rows: Rows) -> impl Iterator<Item = Vec<Question>> {
 }
 
 /// The cell of a pointer that a thread reads and follows with its next access, and that access.
-pub(super) fn followed<'t>(trace: &'t Trace, access: Access) -> Option<(CellId, Access)> {
+pub(super) fn followed(trace: &Trace, access: Access) -> Option<(CellId, Access)> {
     let is_pointer = matches!(access.kind, AccessKind::Read | AccessKind::AtomicLoad)
         && (access.size, access.cells()) == (POINTER, 1)
         && access.addr < NOBODYS
