@@ -636,12 +636,12 @@ fn what_is_too_long_to_be_searched_is_run_with_delays() {
     let at_once = at_once.expect(&[66]).unwrap();
     for outcome in [eight, at_once] {
         assert!(
-            outcome.stdout.contains("witness replay runs/5.bin"),
+            outcome.stdout.contains("witness replay runs/4.bin"),
             "{}",
             outcome.stdout
         );
         assert!(
-            outcome.stdout.contains(&format!("{too_long}5 runs")),
+            outcome.stdout.contains(&format!("{too_long}4 runs")),
             "{}",
             outcome.stdout
         );
@@ -683,7 +683,7 @@ fn what_a_long_program_does_once_in_the_middle_is_tried_first() {
 #[test]
 fn a_run_in_which_threads_meet_a_thousand_times_is_not_searched() {
     let source = "long/atomicity_seats_far_apart.c";
-    let (_, outcome) = explore_long("many-meetings", source, 200, &["--runs", "4"]);
+    let (_, outcome) = explore_long("many-meetings", source, 400, &["--runs", "4"]);
     let outcome = outcome.expect(&[68]).unwrap();
     assert!(outcome.stdout.contains("is too long to search"), "{}", outcome.stdout);
     assert_eq!(shown_by(&outcome, "FOUND: the program "), "runs/2.bin");
