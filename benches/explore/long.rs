@@ -72,7 +72,9 @@ fn tell(trials: &[(Option<usize>, f64)], measurement: &Measurement) {
 /// The number of the first run that shows the bug, and the time until then.
 fn explore_until(program: &Program, seed: u64, measurement: &Measurement) -> Result<(Option<usize>, f64)> {
     let all = explore(program, seed, measurement.runs, measurement)?;
-    let found = matches!(all.status, 66..=68).then(|| first_named(&all.output)).flatten();
+    let found = matches!(all.status, 66..=68)
+        .then(|| first_named(&all.output))
+        .flatten();
     let Some(run) = found else {
         return Ok((None, all.seconds));
     };
@@ -83,7 +85,14 @@ fn explore(program: &Program, seed: u64, runs: usize, measurement: &Measurement)
     let folder = measurement.folder.join("explored");
     let _ = fs::remove_dir_all(&folder);
     let mut command = witness();
-    command.args(["explore", "--seed", &seed.to_string(), "--runs", &runs.to_string(), "-o"]);
+    command.args([
+        "explore",
+        "--seed",
+        &seed.to_string(),
+        "--runs",
+        &runs.to_string(),
+        "-o",
+    ]);
     took(command.arg(&folder).arg("--").arg(&program.path))
 }
 
@@ -126,7 +135,10 @@ fn events(program: &Program, measurement: &Measurement) -> Result<String> {
     record(program, "fifo", 0, &trace)?;
     let told = took(witness().arg("info").arg(&trace))?.output;
     let line = told.lines().find_map(|line| line.trim().strip_prefix("events"));
-    Ok(line.context("`witness info` says how many events there are")?.trim().to_owned())
+    Ok(line
+        .context("`witness info` says how many events there are")?
+        .trim()
+        .to_owned())
 }
 
 /// What a recording costs, under the policies in the proportion in which explorations use them, and what a run of an
@@ -160,7 +172,10 @@ fn witness() -> Command {
 
 fn took(command: &mut Command) -> Result<Took> {
     let before = seconds_of_children()?;
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let mut child = command.spawn().context("cannot start witness")?;
     let id = child.id();
     let mut stdout = child.stdout.take().context("its output")?;

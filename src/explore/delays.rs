@@ -135,7 +135,11 @@ impl Visits {
         let mut all: Vec<(u32, Point)> = Vec::new();
         let spaced = (0..).zip(&self.spaced).map(|(number, &point)| {
             // Of the later ones, those that lie in the middle of the run.
-            let rank = if number < 3 { nth(number) } else { 4 + (self.spaced.len() as u32 - number) };
+            let rank = if number < 3 {
+                nth(number)
+            } else {
+                4 + (self.spaced.len() as u32 - number)
+            };
             (rank, point)
         });
         all.extend(spaced);
@@ -358,7 +362,10 @@ impl Delays {
         if visitors.len() < 2 {
             return;
         }
-        let ranked: Vec<_> = visitors.iter().map(|(thread, visits)| (*thread, visits.ranked())).collect();
+        let ranked: Vec<_> = visitors
+            .iter()
+            .map(|(thread, visits)| (*thread, visits.ranked()))
+            .collect();
         let often = |place: u32| times[place as usize].ilog2();
         for (stopped, stops) in &ranked {
             for (goes_first, firsts) in ranked.iter().filter(|(other, _)| other != stopped) {
@@ -517,7 +524,10 @@ fn woken(file: &TraceFile, waits: &[(u64, Event)]) -> HashMap<u64, ThreadId> {
     let trace = Trace::from_events(file.tables().clone(), &events);
     let woken = Wakes::of(&trace, trace.events()).woken;
     let number = |event: EventId| waits[event.0 as usize].0;
-    woken.into_iter().map(|(event, thread)| (number(event), thread)).collect()
+    woken
+        .into_iter()
+        .map(|(event, thread)| (number(event), thread))
+        .collect()
 }
 
 #[cfg(test)]

@@ -575,7 +575,11 @@ impl Session for Program {
             });
             for (made, prefix) in made.into_iter().zip(prefixes) {
                 let mut made = made?;
-                if self.runs == 0 && self.is_limited_by_first && made.ran.end == ProgramEnd::EventLimit && !spins(&made.ran) {
+                if self.runs == 0
+                    && self.is_limited_by_first
+                    && made.ran.end == ProgramEnd::EventLimit
+                    && !spins(&made.ran)
+                {
                     self.limit(MOST_EVENTS);
                     let (steps, moves, then) = self.plan(forest, prefix, 0);
                     let ran = self.sessions[0].run(&steps, then)?;
@@ -890,9 +894,8 @@ mod tests {
     #[test]
     fn half_of_the_runs_have_a_delay_while_some_are_promising_and_few_later_unless_places_come_first() {
         let with_a_delay = |promising: u32, is_aimed: bool| -> Vec<u32> {
-            let has = |run: &u32| {
-                delays_before(run + 1, promising, is_aimed) > delays_before(*run, promising, is_aimed)
-            };
+            let has =
+                |run: &u32| delays_before(run + 1, promising, is_aimed) > delays_before(*run, promising, is_aimed);
             (1..70).filter(has).collect()
         };
         assert_eq!(with_a_delay(0, false), [1, 4, 16, 64]);

@@ -1,7 +1,5 @@
 use super::*;
-use trace_format::{
-    MemRange, ObjectInfo, ObjectKind, ProgramEnd, ThreadInfo, TraceWriter, WaitOutcome, WriterOptions,
-};
+use trace_format::{MemRange, ObjectInfo, ObjectKind, ProgramEnd, ThreadInfo, TraceWriter, WaitOutcome, WriterOptions};
 
 const M: ObjectId = ObjectId(0);
 const CONDITION: ObjectId = ObjectId(1);
@@ -126,7 +124,9 @@ fn the_thread_that_stands_still_does_nothing_more_and_the_other_one_comes_to_the
     let second = (stop..=end).filter(|&row| making.events[row].0 == 2).count();
     assert_eq!(steps.len(), stop + second, "to {}", position(stop));
     // The next time at these places the first one goes on then.
-    let again = std::iter::from_fn(|| delays.next()).find(|next| next.places == delay.places).unwrap();
+    let again = std::iter::from_fn(|| delays.next())
+        .find(|next| next.places == delay.places)
+        .unwrap();
     assert_eq!((again.stop, again.first), (delay.stop, delay.first));
     let further = delays.steps(again).unwrap();
     assert_eq!(further[..steps.len()], steps);
