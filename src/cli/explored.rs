@@ -84,8 +84,11 @@ impl Ends {
                 None => (vec!["no run was left to show it".to_owned()], None),
             };
             ends.code = ends.code.or_worse(code);
-            // One is told once, whatever else differs between the states in which it ends.
-            if told.insert((title.clone(), details.clone())) {
+            // One is told once, by the first run that shows it, whatever else differs between the states in which it
+            // ends; in which order the threads came to wait is no other deadlock.
+            let mut facts = details.clone();
+            facts.sort_unstable();
+            if told.insert((title.clone(), facts)) {
                 let end = match what {
                     What::Ended(end) => end.clone(),
                     What::Goal(_) => End::Deadlock,

@@ -134,23 +134,31 @@ impl Visits {
     fn ranked(&self) -> Vec<(u32, Point)> {
         let mut all: Vec<(u32, Point)> = Vec::new();
         let spaced = (0..).zip(&self.spaced).map(|(number, &point)| {
-            let rank = match number {
-                0 => 0,
-                1 => 2,
-                2 => 1,
-                // The later ones lie in the middle of the run.
-                more => 4 + (self.spaced.len() as u32 - more),
+            // Of the later ones, those that lie in the middle of the run.
+            let rank = if number < 3 {
+                nth(number)
+            } else {
+                4 + (self.spaced.len() as u32 - number)
             };
             (rank, point)
         });
         all.extend(spaced);
         all.extend(self.last.map(|point| (3, point)));
-        all.extend(&self.rare);
+        all.extend(self.rare.iter().map(|&(number, point)| (nth(number), point)));
         all.sort_by_key(|&(rank, point)| (point.event, rank));
         all.dedup_by_key(|(_, point)| point.event);
         all.sort_by_key(|&(rank, point)| (!point.is_near, rank, point.event));
         all.truncate(MOST_POINTS);
         all
+    }
+}
+
+/// The rank of a point of which there were so many before.
+fn nth(number: u32) -> u32 {
+    match number {
+        1 => 2,
+        2 => 1,
+        _ => number,
     }
 }
 
@@ -336,14 +344,15 @@ impl Delays {
             delays.add(&visitors, &times);
         }
         delays.keep_best();
-        let promising = delays.all.iter().filter(|delay| delay.is_promising());
-        let places: HashSet<(u32, u32)> = promising.map(|delay| delay.places).collect();
-        delays.promising = TRIES * places.len() as u32;
+        let (far, near): (Vec<Delay>, Vec<Delay>) = delays.all.iter().partition(|delay| delay.is_far);
+        let rare = far.iter().filter(|delay| delay.is_promising());
+        let places: HashSet<(u32, u32)> = rare.map(|delay| delay.places).collect();
+        delays.promising = near.len() as u32 + TRIES * places.len() as u32;
         Ok(delays)
     }
 
-    /// How many of the next ones are at two places that a run seldom comes to, or that come first, and at which few
-    /// earlier ones are.
+    /// How many there are at places that come first, and how often those are tried at two places that a run seldom comes
+    /// to.
     pub(super) fn promising(&self) -> u32 {
         self.promising
     }

@@ -636,12 +636,12 @@ fn what_is_too_long_to_be_searched_is_run_with_delays() {
     let at_once = at_once.expect(&[66]).unwrap();
     for outcome in [eight, at_once] {
         assert!(
-            outcome.stdout.contains("witness replay runs/5.bin"),
+            outcome.stdout.contains("witness replay runs/4.bin"),
             "{}",
             outcome.stdout
         );
         assert!(
-            outcome.stdout.contains(&format!("{too_long}5 runs")),
+            outcome.stdout.contains(&format!("{too_long}4 runs")),
             "{}",
             outcome.stdout
         );
@@ -685,7 +685,7 @@ fn what_a_long_program_does_once_in_the_middle_is_tried_first() {
 #[test]
 fn a_run_in_which_threads_meet_a_thousand_times_is_not_searched() {
     let source = "long/atomicity_seats_far_apart.c";
-    let (_, outcome) = explore_long("many-meetings", source, 200, &["--runs", "4"]);
+    let (_, outcome) = explore_long("many-meetings", source, 400, &["--runs", "4"]);
     let outcome = outcome.expect(&[68]).unwrap();
     assert!(outcome.stdout.contains("is too long to search"), "{}", outcome.stdout);
     assert_eq!(shown_by(&outcome, "FOUND: the program "), "runs/2.bin");
@@ -702,19 +702,24 @@ fn a_deadlock_of_a_run_that_is_not_searched_is_reported() {
 fn of_a_deadlock_the_first_run_that_shows_it_is_named() {
     let (_, outcome) = explore_long("semaphore", "failing/deadlock_semaphore.c", 1, &[]);
     assert_eq!(shown_by(&outcome, "FOUND: deadlock, "), "runs/1.bin");
-    assert_eq!(
-        outcome.stdout.matches("FOUND: deadlock").count(),
-        1,
-        "{}",
-        outcome.stdout
-    );
+    // Those that are told besides are others.
+    let told = outcome.stdout.split("FOUND: deadlock").skip(1).map(|told| {
+        let mut facts: Vec<&str> = told.lines().filter(|line| line.starts_with("  thread")).collect();
+        facts.sort_unstable();
+        facts
+    });
+    let told: Vec<Vec<&str>> = told.collect();
+    let mut once = told.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), told.len(), "{}", outcome.stdout);
 }
 
 #[test]
 fn of_long_runs_that_show_nothing_only_their_checksums_stay() {
     let source = "session/programs/behind_a_count.c";
     let options = ["--max-events", "1000000", "--runs"];
-    let (program, outcome) = explore("checksums", source, &[&options[..], &["3"]].concat(), &[]);
+    let (program, outcome) = explore("checksums", source, &[&options[..], &["2"]].concat(), &[]);
     outcome.expect(&[3]).unwrap();
     let runs = program.folder.join("runs");
     let journal = || runs.join("exploration.journal").metadata().unwrap().len();
@@ -722,10 +727,17 @@ fn of_long_runs_that_show_nothing_only_their_checksums_stay() {
     let before = journal();
     // Whatever somebody else has left under the name of a run that showed nothing is none of it.
     std::fs::write(runs.join("2.bin"), "no trace").unwrap();
+<<<<<<< HEAD
     let again = explore_again(&program, &[&options[..], &["4"]].concat())
         .expect(&[3])
         .unwrap();
     assert!(again.stderr.contains("goes on after 3 runs"), "{}", again.stderr);
+=======
+    let again = explore_again(&program, &[&options[..], &["3"]].concat())
+        .expect(&[3])
+        .unwrap();
+    assert!(again.stderr.contains("goes on after 2 runs"), "{}", again.stderr);
+>>>>>>> long
     assert!(!runs.join("2.bin").exists());
     assert!(journal() - before < first / 4, "{before} {} {first}", journal());
 }

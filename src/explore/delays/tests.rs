@@ -80,6 +80,12 @@ fn once_in_the_middle() -> Making {
             making.section(thread, 10);
             if round == 200 {
                 making.section(thread, position);
+                // So many that nothing usual is near.
+                for place in 0..2 * LOOKED_AT {
+                    let addr = 0x10_0000 * u64::from(thread) + 4 * place;
+                    let mem = MemRange { addr, size: 4 };
+                    making.add(thread, 90, Op::Write { mem, value: 1 });
+                }
             }
         }
     }
@@ -134,7 +140,8 @@ fn what_a_thread_creates_does_not_come_before_its_creation() {
     making.add(0, 2, Op::Fork { child: ThreadId(1) }).section(1, 20);
     assert_eq!(making.tried(&|_| false), []);
     making.section(0, 30).section(1, 40);
-    assert_eq!(making.tried(&|_| false), [(30, 40)]);
+    // The thread that is created may wait for the one that creates it.
+    assert_eq!(making.tried(&|_| false), [(20, 30), (30, 40)]);
 }
 
 #[test]
