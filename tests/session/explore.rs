@@ -727,17 +727,10 @@ fn of_long_runs_that_show_nothing_only_their_checksums_stay() {
     let before = journal();
     // Whatever somebody else has left under the name of a run that showed nothing is none of it.
     std::fs::write(runs.join("2.bin"), "no trace").unwrap();
-<<<<<<< HEAD
-    let again = explore_again(&program, &[&options[..], &["4"]].concat())
-        .expect(&[3])
-        .unwrap();
-    assert!(again.stderr.contains("goes on after 3 runs"), "{}", again.stderr);
-=======
     let again = explore_again(&program, &[&options[..], &["3"]].concat())
         .expect(&[3])
         .unwrap();
     assert!(again.stderr.contains("goes on after 2 runs"), "{}", again.stderr);
->>>>>>> long
     assert!(!runs.join("2.bin").exists());
     assert!(journal() - before < first / 4, "{before} {} {first}", journal());
 }
