@@ -111,7 +111,7 @@ fn reports_on_what_was_ended_are_whole_and_say_so() {
 fn the_time_limit_holds_while_the_trace_is_read() {
     let folder = folder("time", "1500000");
     let started = Instant::now();
-    let ended = witness(&folder, &["analyze", "t.bin", "--time-limit", "0"]).status(3);
+    let ended = witness(&folder, &["analyze", "t.bin", "--first-events", "1500000", "--time-limit", "0"]).status(3);
     let took = started.elapsed();
     assert!(ended.stderr.contains("out of time"), "{}", ended.stderr);
     assert!(ended.stderr.contains("SUMMARY: witness: "), "{}", ended.stderr);

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// Options of other programs that pages mention.
-const OTHERS: [&str; 10] = [
+const OTHERS: [&str; 11] = [
     // cargo's
     "--bench",
     "--locked",
@@ -15,6 +15,8 @@ const OTHERS: [&str; 10] = [
     "--release",
     "--test",
     "--workspace",
+    // of a benchmark
+    "--seeds",
     // RV-Predict's
     "--log",
     // Valgrind's
