@@ -7,11 +7,11 @@
 use super::decider::Decider;
 use super::intent::Intent;
 use super::{Work, collect, with_decider};
-use crate::candidates::Scope;
+use crate::candidates::{Scope, place};
 use crate::encode::Form;
 use crate::schedule::Goal;
 use crate::trace::{CodePosition, EventId, ThreadId, Trace};
-use crate::verdict::{Analysis, Find, Kind, Pair, Refutation, Verdict};
+use crate::verdict::{Analysis, CutRefutation, Find, Kind, Pair, Refutation, Unknown, Verdict};
 use hashbrown::{HashMap, HashSet};
 
 /// Accesses that the file does not tell apart: where they are, whose, and whether nothing comes before them there.
@@ -38,7 +38,10 @@ pub(super) fn apply(known: &Decider<'_>, work: &Work<'_>, analysis: &mut Analysi
     if rows.is_empty() {
         return;
     }
-    let asked: Vec<(CodePosition, CodePosition)> = rows.iter().map(|&(row, _)| analysis.pairs[row].positions).collect();
+    let asked: Vec<(CodePosition, CodePosition)> = rows
+        .iter()
+        .map(|&(row, _)| places(trace, &analysis.pairs[row]))
+        .collect();
     let parts = Parts::of(trace, &intent, &asked);
     let mut found = decide(known, work, &parts, &parts.left, known.options.find);
     if known.options.find.has(Kind::UseAfterFree) {
@@ -49,14 +52,24 @@ pub(super) fn apply(known: &Decider<'_>, work: &Work<'_>, analysis: &mut Analysi
     }
     for (row, why) in rows {
         let pair = &mut analysis.pairs[row];
-        let (a, b) = pair.positions;
-        let parts = found.remove(&(a.min(b), a.max(b))).unwrap_or_default();
-        decide_by(pair, parts, why);
+        let parts = found.remove(&places(trace, pair)).unwrap_or_default();
+        decide_by(pair, parts, why, trace.cut().is_some());
     }
 }
 
-/// What becomes of a pair by the verdicts on its parts that are left.
-fn decide_by(pair: &mut Pair, parts: Vec<Pair>, why: Refutation) {
+/// Where the accesses of a pair are, as candidates are told apart, the lower place first.
+fn places(trace: &Trace, pair: &Pair) -> (CodePosition, CodePosition) {
+    let place = |event: EventId| {
+        trace
+            .access(event)
+            .map_or_else(|| trace.pc(event), |access| place(trace, access))
+    };
+    let (a, b) = (place(pair.example.0), place(pair.example.1));
+    (a.min(b), a.max(b))
+}
+
+/// What becomes of a pair by the verdicts on its parts that are left. A trace that is cut lacks instances.
+fn decide_by(pair: &mut Pair, parts: Vec<Pair>, why: Refutation, is_cut: bool) {
     let rank = |part: &Pair| match part.verdict {
         Verdict::Witnessed(_) => 0,
         Verdict::Unknown(_) => 1,
@@ -65,6 +78,7 @@ fn decide_by(pair: &mut Pair, parts: Vec<Pair>, why: Refutation) {
     };
     match parts.into_iter().min_by_key(rank) {
         Some(part) if rank(&part) < 2 => (pair.example, pair.verdict) = (part.example, part.verdict),
+        _ if is_cut => pair.verdict = Verdict::Unknown(Unknown::Cut(CutRefutation::Core)),
         Some(part) if rank(&part) == 2 => pair.verdict = Verdict::NotInTrace(why),
         _ => pair.verdict = Verdict::Refuted(why),
     }
@@ -83,11 +97,11 @@ impl Parts {
         let places: HashSet<CodePosition> = asked.iter().flat_map(|&(a, b)| [a, b]).collect();
         let mut events: HashMap<Site, Vec<EventId>> = HashMap::new();
         for access in trace.accesses() {
-            let (event, pc) = (access.event, trace.pc(access.event));
-            if places.contains(&pc) {
+            let (event, at) = (access.event, place(trace, access));
+            if places.contains(&at) {
                 let is_first = trace.predecessor(event).is_none();
                 events
-                    .entry((pc, trace.thread(event), is_first))
+                    .entry((at, trace.thread(event), is_first))
                     .or_default()
                     .push(event);
             }
@@ -155,8 +169,7 @@ fn decide(
     );
     let Ok(decisions) = decided;
     for pair in collect(known.trace, decisions).pairs {
-        let (a, b) = pair.positions;
-        found.entry((a.min(b), a.max(b))).or_default().push(pair);
+        found.entry(places(known.trace, &pair)).or_default().push(pair);
     }
     found
 }

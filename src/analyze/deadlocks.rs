@@ -47,8 +47,13 @@ pub(super) fn decide(
     design: Option<&Design>,
     threads: NonZeroUsize,
 ) -> Decided {
-    if known.options.form == Form::WholeTrace || known.options.mutation.is_some() {
-        // A whole trace has no deadlock, and formulas are broken to see what becomes of races.
+    let gives_back_for_others = known.trace.tables().meta.foreign_unlock;
+    if known.options.form == Form::WholeTrace
+        || known.options.mutation.is_some()
+        || (gives_back_for_others && known.trace.cut().is_some())
+    {
+        // A whole trace has no deadlock, and formulas are broken to see what becomes of races. In a cut trace, it is not
+        // known which locks another thread gives back.
         return Decided {
             incomplete: scope.is_some(),
             ..Decided::default()

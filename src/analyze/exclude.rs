@@ -205,7 +205,7 @@ impl Decider<'_> {
                     Refutation::CommonLock { .. } | Refutation::AtomicLock { .. } | Refutation::LockHistory { .. } => {
                         CutRefutation::Locks
                     }
-                    // Of pairs, nothing is said in a file.
+                    // What a file says of pairs comes later (`by_design`).
                     Refutation::Core(_) | Refutation::Priority { .. } | Refutation::Reality { .. } => {
                         CutRefutation::Core
                     }

@@ -40,6 +40,7 @@ use crate::verdict::{Find, Kind};
 use groups::Cell;
 use hashbrown::{HashMap, HashSet};
 use nearest::Nearest;
+pub(crate) use site::place;
 use site::{GroupNumbers, Site, sites_by_cell};
 
 /// A pair of code positions with conflicting accesses.

@@ -132,7 +132,7 @@ pub(super) fn sites_by_cell(trace: &Trace, contexts: &LockContexts, scope: Optio
 
 /// Where an access is. What the program wants left out of reports is elsewhere than the rest, so that neither speaks
 /// for the other.
-fn place(trace: &Trace, access: Access) -> CodePosition {
+pub(crate) fn place(trace: &Trace, access: Access) -> CodePosition {
     const EXCUSED: CodePosition = 1 << 63;
     let pc = trace.pc(access.event);
     if trace.is_excused(access) { pc | EXCUSED } else { pc }

@@ -31,6 +31,11 @@ pub struct InputArgs {
 /// What an event takes at least, once it is loaded.
 const BYTES_OF_EVENT: u64 = 32;
 
+/// How many events the machine has room for.
+fn room() -> Option<u64> {
+    Bytes::of_machine().map(|bytes| bytes.number() / BYTES_OF_EVENT)
+}
+
 impl InputArgs {
     /// Opens the trace file; says on stderr what was repaired.
     pub fn file(&self) -> anyhow::Result<TraceFile> {
@@ -70,7 +75,7 @@ impl InputArgs {
     /// Loads the first so many events of an open file, or all, if there is room for them.
     pub fn beginning(&self, file: &TraceFile, first: Option<u64>) -> anyhow::Result<Trace> {
         self.must_be_wanted(file)?;
-        if first.is_none_or(|first| first >= file.len()) {
+        if first.is_none_or(|first| first > room().unwrap_or(u64::MAX)) {
             self.must_fit(file)?;
         }
         Ok(Trace::beginning(file, first)?)
@@ -79,7 +84,7 @@ impl InputArgs {
     /// An error if there is no room for all events: few bytes can stand for many of them.
     pub fn must_fit(&self, file: &TraceFile) -> anyhow::Result<()> {
         self.must_be_wanted(file)?;
-        match Bytes::of_machine().map(|bytes| bytes.number() / BYTES_OF_EVENT) {
+        match room() {
             Some(room) if self.most_events.is_none() => self.at_most(
                 file,
                 room,

@@ -45,6 +45,15 @@ const TRIES: u32 = 2;
 /// Points of a thread at a lock or a variable.
 const MOST_POINTS: usize = 24;
 
+/// Threads at a lock or a variable.
+const MOST_VISITORS: usize = 64;
+
+/// Places of a thread at a lock or a variable that are told apart.
+const MOST_PLACES: usize = 256;
+
+/// Points of a thread that wait until it has given a lock back; of the first of more, that is not waited for.
+const MOST_COMING: usize = 1 << 12;
+
 /// Code positions that need not be asked about: a power of two.
 const RECENT: usize = 1 << 10;
 
@@ -119,6 +128,9 @@ impl Visits {
         self.count += 1;
         self.last = Some(point);
         let known = self.of_places.iter().position(|&(place, _)| place == point.place);
+        if known.is_none() && self.of_places.len() >= MOST_PLACES {
+            return;
+        }
         let row = known.unwrap_or_else(|| {
             self.of_places.push((point.place, 0));
             self.of_places.len() - 1
@@ -216,7 +228,8 @@ impl Walk<'_> {
         if !thread.coming.is_empty() {
             if is_near {
                 let since = thread.events.saturating_sub(LOOKED_AT);
-                let lately = thread.coming.iter_mut().filter(|coming| coming.index >= since);
+                let lately = thread.coming.iter_mut().rev();
+                let lately = lately.take_while(|coming| coming.index >= since);
                 lately.for_each(|coming| coming.point.is_near = true);
             }
             self.settle(row, false);
@@ -278,7 +291,7 @@ impl Walk<'_> {
         let thread = &mut self.threads[row];
         let until = thread.events.saturating_sub(LOOKED_AT);
         let is_known = |coming: &Coming| ends || (coming.holds.is_none() && coming.index < until);
-        while thread.coming.front().is_some_and(is_known) {
+        while thread.coming.len() > MOST_COMING || thread.coming.front().is_some_and(is_known) {
             let Some(coming) = thread.coming.pop_front() else {
                 break;
             };
@@ -364,6 +377,7 @@ impl Delays {
         }
         let ranked: Vec<_> = visitors
             .iter()
+            .take(MOST_VISITORS)
             .map(|(thread, visits)| (*thread, visits.ranked()))
             .collect();
         let often = |place: u32| times[place as usize].ilog2();
@@ -392,9 +406,9 @@ impl Delays {
                     }
                 }
             }
-        }
-        if self.all.len() > 4 * MOST {
-            self.keep_best();
+            if self.all.len() > 4 * MOST {
+                self.keep_best();
+            }
         }
     }
 

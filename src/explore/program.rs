@@ -112,6 +112,9 @@ const MANY_MEETINGS: u64 = 1_000;
 /// A run is ended after so many events, if nothing else is said: many programs that do not end by then wait in a loop.
 const USUAL_LIMIT: u64 = 100_000;
 
+/// Bytes of the trace of a run that was kept, at most.
+const LARGEST_KEPT: u64 = 1 << 32;
+
 /// The first one is made again without, if it does not; but the trace of so many events takes a gigabyte of memory.
 const MOST_EVENTS: u64 = 10_000_000;
 
@@ -474,8 +477,17 @@ impl Program {
             source,
         };
         let trace = TraceFile::from_bytes("the run's trace", bytes.to_owned()).map_err(read)?;
-        if number == 0 {
-            self.limit_by(trace.len());
+        let is_cut = matches!(
+            trace.ending(),
+            Ending::Complete {
+                program: ProgramEnd::EventLimit
+            }
+        );
+        match number {
+            0 if !is_cut => self.limit_by(trace.len()),
+            // One that waits in a loop could go on for ever; this one was made again, and was longer than any may be.
+            0 if self.is_limited_by_first && trace.len() >= MOST_EVENTS => self.limit(MOST_EVENTS),
+            _ => {}
         }
         if self.is_unsearched || self.is_too_long(number, &trace).map_err(read)? {
             // Said once, of the first.
@@ -647,8 +659,8 @@ impl Session for Program {
         self.runs += 1;
         if let Some(expected) = &learnt.checksum {
             let path = self.trace_of(number);
-            let is_kept = fs::read(&path).is_ok_and(|kept| checksum(&kept) == *expected);
-            if !is_kept && path.exists() {
+            let is_kept = safe_files::read(&path, LARGEST_KEPT).is_ok_and(|kept| checksum(&kept) == *expected);
+            if !is_kept && fs::symlink_metadata(&path).is_ok() {
                 let removed = fs::remove_file(&path);
                 removed.map_err(|source| ProgramError::Keep { path, source })?;
             }

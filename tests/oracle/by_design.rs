@@ -189,7 +189,7 @@ fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
             }
             _ if left || used => return wrong("left"),
             Verdict::Unknown(Unknown::Unrecorded(_) | Unknown::Budget) => {}
-            verdict if is_by_file(verdict) != !there.is_empty() => return wrong("blamed on what does not exclude it"),
+            verdict if is_by_file(verdict) == there.is_empty() => return wrong("blamed on what does not exclude it"),
             Verdict::Refuted(_) => {
                 let shown = by_operations.as_ref().is_some_and(|found| {
                     let races = found.races.iter().filter(|race| is_left(race));

@@ -109,12 +109,11 @@ impl Compared {
     }
 }
 
+/// Judges what the analysis says of the trace of a seed.
+type Compare<'c> = dyn FnMut(u64, &Tables, &[Event]) -> Result<(), String> + 'c;
+
 /// Compares as many random traces as the environment says, and leaves behind those that are judged wrongly.
-fn compare_all(
-    name: &str,
-    generate: impl Fn(u64) -> (Tables, Vec<Event>),
-    compare: &mut dyn FnMut(u64, &Tables, &[Event]) -> Result<(), String>,
-) -> Compared {
+fn compare_all(name: &str, generate: impl Fn(u64) -> (Tables, Vec<Event>), compare: &mut Compare<'_>) -> Compared {
     let first = environment("WITNESS_ORACLE_SEED", 0);
     let traces = environment("WITNESS_ORACLE_TRACES", 2_000);
     let mut wrong = Vec::new();

@@ -156,7 +156,8 @@ fn compare(tables: &Tables, events: &[Event], solver: Solver, counts: &mut Count
                 let is_stale = is_stale(&execution, &blocks, state, read, free).filter(|_| followed.contains(&read));
                 stale.extend(is_stale.map(|value| (free, read, value)));
                 // Wrong ones, too: what frees nothing, what is not followed, another value.
-                let is_asked = matches!(execution.op(free), Op::Free { .. }) || (free.0 + path.len() as u32) % 7 == 0;
+                let is_asked =
+                    matches!(execution.op(free), Op::Free { .. }) || (free.0 + path.len() as u32).is_multiple_of(7);
                 if !is_asked {
                     continue;
                 }

@@ -99,11 +99,14 @@ fn stale(trace: &Trace, read: EventId, file: &TraceFile) -> Result<Option<BadPoi
     let used = next.filter(|next| next.kind != AccessKind::Free && near(next.addr));
     let by = used.map_or(EventId(live.len() as u32), |used| used.event);
     // Nothing that was there by then lives.
-    let mut there = live.blocks_over(value).filter(|&(alloc, _)| alloc < by).peekable();
-    let is_freed = there.peek().is_some() && there.all(|(_, free)| free.is_some_and(|free| free < by));
-    let died = died_at(file, thread).filter(|&addr| near(addr));
+    let is_freed = |addr: u64| {
+        let mut there = live.blocks_over(addr).filter(|&(alloc, _)| alloc < by).peekable();
+        there.peek().is_some() && there.all(|(_, free)| free.is_some_and(|free| free < by))
+    };
+    let used = used.filter(|used| is_freed(used.addr));
+    let died = died_at(file, thread).filter(|&addr| near(addr) && is_freed(addr));
     Ok(match (died, used) {
-        _ if !is_freed => None,
+        _ if !is_freed(value) => None,
         (Some(addr), _) => Some(BadPointer::Died { addr }),
         (None, Some(used)) => Some(BadPointer::Used { addr: used.addr }),
         (None, None) => None,

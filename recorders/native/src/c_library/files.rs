@@ -85,7 +85,7 @@ fn received(file: c_int, done: ssize_t, room: usize, flags: c_int, pc: usize) ->
         channels::is_ready(file, pc);
     } else if done >= 0 {
         channels::received(file, done as usize, pc);
-    } else if crate::runtime::guard::save_errno() == libc::EAGAIN {
+    } else if flags & (libc::MSG_ERRQUEUE | libc::MSG_OOB) == 0 && crate::runtime::guard::save_errno() == libc::EAGAIN {
         channels::found_empty(file, pc);
     }
     // Never more than there is room for, whatever the program gives at the same place now.
