@@ -189,11 +189,15 @@ pub fn received(from: c_int, bytes: usize, pc: usize) {
     takes(from, amount, pc);
 }
 
-/// It found nothing to read, and did not wait.
+/// It found nothing to read, and did not wait. (Of the process's own sockets, which are one channel, what any of them
+/// is sent next counts as later.)
 pub fn found_empty(from: c_int, pc: usize) {
-    if let File::Ends { from, .. } = file(from) {
-        with(from, |number, queue| queue.found_empty(number, pc));
-    }
+    let queue = match file(from) {
+        File::Other => return,
+        File::Socket => own_sockets(),
+        File::Ends { from, .. } => from,
+    };
+    with(queue, |number, queue| queue.found_empty(number, pc));
 }
 
 /// It is about to write through a stream, which may keep some of it back, or to write what it kept.
