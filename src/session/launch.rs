@@ -118,10 +118,6 @@ impl Launch {
         let text = |text: &OsStr| text.to_string_lossy().into_owned();
         let here = || std::env::current_dir().unwrap_or_default();
         let directory = self.directory.clone().unwrap_or_else(here);
-        let variables = self
-            .environment
-            .clone()
-            .unwrap_or_else(|| std::env::vars_os().collect());
         Meta {
             producer: PRODUCER.to_owned(),
             command: [&self.program]
@@ -130,7 +126,8 @@ impl Launch {
                 .map(|word| text(word))
                 .collect(),
             directory: directory.display().to_string(),
-            environment: variables
+            environment: self
+                .variables()
                 .iter()
                 .map(|(name, value)| {
                     // What is started along the trace is not of the suite any more; but where arguments lie depends on
@@ -157,7 +154,13 @@ impl Launch {
         self.arg0.is_some() || was_preloaded()
     }
 
-    /// A variable of the program's environment.
+    /// The program's environment.
+    fn variables(&self) -> Vec<(OsString, OsString)> {
+        let own = || std::env::vars_os().collect();
+        self.environment.clone().unwrap_or_else(own)
+    }
+
+    /// A variable of it.
     fn variable(&self, name: &str) -> Option<OsString> {
         let Some(environment) = &self.environment else {
             return std::env::var_os(name);
@@ -205,7 +208,7 @@ impl Ready {
         } else if !launch.output {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
-        runtime::put_in_place(&mut command, &self.folder, ring, launch.variable("LD_LIBRARY_PATH"));
+        runtime::put_in_place(&mut command, &self.folder, ring, &launch.variables());
         if launch.same_addresses {
             addresses::keep_in_place();
         }

@@ -1,8 +1,8 @@
 //! The runtime's way into the program: unpacked once, where only the caller can write, and found first.
 
 use super::error::RunError;
-use recorder_ring::Ring;
 use recorder_ring::layout::RING_VARIABLE;
+use recorder_ring::{Ring, RingPath};
 use safe_files::{ScratchFolder, is_private_file, is_private_folder};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -119,14 +119,23 @@ fn is_whole(folder: &Path) -> bool {
     good && links() && alone()
 }
 
-/// Lets a program find the runtime first, and the runtime its ring. The runtime takes both out of
+/// Lets a program with this environment find the runtime first, and the runtime its ring. The runtime takes both out of
 /// the program's environment again.
-pub(super) fn put_in_place(command: &mut Command, folder: &Path, ring: &Ring, library_path: Option<OsString>) {
+pub(super) fn put_in_place(command: &mut Command, folder: &Path, ring: &Ring, environment: &[(OsString, OsString)]) {
+    const LIBRARIES: &str = "LD_LIBRARY_PATH";
     let mut path = OsString::from(folder);
-    if let Some(own) = library_path {
+    if let Some((_, own)) = environment.iter().find(|(name, _)| name == LIBRARIES) {
         path.push(":");
         path.push(own);
     }
-    command.env("LD_LIBRARY_PATH", path);
-    command.env(RING_VARIABLE, OsStr::from_bytes(ring.path().as_c_str().to_bytes()));
+    let mut ring = ring.path().as_c_str().to_bytes().to_vec();
+    let length = |name: &OsStr, value: usize| name.len() + value + "=\0".len();
+    let others = environment
+        .iter()
+        .filter(|(name, _)| name != LIBRARIES && name != RING_VARIABLE);
+    let others: usize = others.map(|(name, value)| length(name, value.len())).sum();
+    let bytes = others + length(LIBRARIES.as_ref(), path.len()) + length(RING_VARIABLE.as_ref(), ring.len());
+    ring.resize(ring.len() + RingPath::spaces(bytes), b' ');
+    command.env(LIBRARIES, path);
+    command.env(RING_VARIABLE, OsStr::from_bytes(&ring));
 }

@@ -141,3 +141,35 @@ fn calls_that_fail_instead_of_waiting_fail_again() {
         );
     }
 }
+
+/// A run in continuous integration is looked into elsewhere: what values the trace does not keep are others there, or
+/// not set, so the environment is shorter or longer.
+#[test]
+fn runs_are_reproduced_in_another_environment() {
+    const VARIABLE: &str = "BUILD_OF_THE_DAY";
+    let program = Program::of("again-environment", "reads_arguments.c");
+    let words = ["--first", "--second-argument", "the last one"];
+    for recorded in [None, Some(""), Some("5"), Some("a build like no other one")] {
+        let mut command = witness();
+        command
+            .args(["record", "-o", "trace.bin", "--"])
+            .arg(program.file())
+            .args(words);
+        command.envs(recorded.map(|value| (VARIABLE, value)));
+        let outcome = run(&program.folder, &mut command).unwrap();
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        for value in [None, Some("x"), Some("two"), Some("a build like every other one")] {
+            let mut command = witness();
+            command.args(["replay", "trace.bin", "--live", "--as-recorded"]);
+            command.envs(value.map(|value| (VARIABLE, value)));
+            let outcome = run(&program.folder, &mut command).unwrap();
+            assert!(
+                outcome
+                    .stdout
+                    .contains("REPRODUCED: the program exited with status 0\n"),
+                "{recorded:?}, {value:?}: {}",
+                outcome.stdout
+            );
+        }
+    }
+}

@@ -5,6 +5,9 @@ use core::ffi::CStr;
 /// Bytes of a path, with the zero at its end.
 const LEN: usize = 32;
 
+/// Bytes of a page.
+const PAGE: usize = 4096;
+
 /// A path below `/proc`. Always of the same length: it is part of a program's environment, which lies above its stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingPath([u8; LEN]);
@@ -35,13 +38,22 @@ impl RingPath {
         RingPath(bytes)
     }
 
-    /// The same path as text; `None` if it is none of these.
+    /// The same path as text, whatever spaces follow; `None` if it is none of these.
     #[must_use]
     pub fn of(text: &CStr) -> Option<RingPath> {
         let mut bytes = [0; LEN];
-        let text = text.to_bytes_with_nul();
-        bytes.get_mut(..text.len())?.copy_from_slice(text);
+        let text = text.to_bytes().trim_ascii_end();
+        bytes[..LEN - 1].get_mut(..text.len())?.copy_from_slice(text);
         Some(RingPath(bytes))
+    }
+
+    /// Spaces to add to the path in an environment whose strings are so many bytes long, each with the byte that ends
+    /// it. Where a program's arguments lie depends on that length, and functions like `strcmp` read them in pieces as
+    /// their place has it. So all environments end where pages do: that of a live run may be another one than the
+    /// recorded run had.
+    #[must_use]
+    pub fn spaces(environment: usize) -> usize {
+        environment.next_multiple_of(PAGE) - environment
     }
 
     /// As text.
@@ -96,6 +108,12 @@ mod tests {
             RingPath::new(u32::MAX, 0).as_c_str().to_bytes().len()
         );
         assert_eq!(RingPath::of(path.as_c_str()), Some(path));
+        let spaced = std::ffi::CString::new(format!("{}  ", path.as_c_str().to_str().unwrap())).unwrap();
+        assert_eq!(RingPath::of(&spaced), Some(path));
+        assert_eq!(
+            [0, 1, PAGE - 1, PAGE, PAGE + 7].map(RingPath::spaces),
+            [0, PAGE - 1, 1, 0, PAGE - 7]
+        );
         let last = format!("/{}/fd/{number}", std::process::id());
         assert!(path.as_c_str().to_str().unwrap().ends_with(&last));
         assert!(!path.is_gone());

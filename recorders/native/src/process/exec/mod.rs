@@ -52,10 +52,19 @@ impl Environment {
             }
         }
         let entry = |name: &[u8], value: &[u8]| [name, b"=", value, &[0]].concat();
-        let strings = Vec::from([
+        let mut strings = Vec::from([
             entry(LIBRARIES, &libraries),
             entry(RING_VARIABLE.as_bytes(), ring.as_c_str().to_bytes()),
         ]);
+        // SAFETY: promised by the caller.
+        let given = list
+            .iter()
+            .map(|&entry| unsafe { CStr::from_ptr(entry) }.count_bytes() + 1);
+        let spaces = RingPath::spaces(given.sum::<usize>() + strings.iter().map(Vec::len).sum::<usize>());
+        if let Some(ring) = strings.last_mut() {
+            let end = ring.len() - 1;
+            ring.splice(end..end, core::iter::repeat_n(b' ', spaces));
+        }
         list.extend(strings.iter().map(|text| text.as_ptr().cast::<c_char>()));
         list.push(ptr::null());
         Environment { strings, list }
