@@ -65,6 +65,14 @@ pub enum Rejection {
         /// The trace at hand.
         trace: TraceId,
     },
+    /// It is one of a beginning of the trace, which is cut elsewhere than this one.
+    #[error("the schedule belongs to the first {first_events} events of the trace, this has {events}")]
+    OtherBeginning {
+        /// How many events the schedule was made from.
+        first_events: u32,
+        /// Events at hand.
+        events: usize,
+    },
     /// It names an event that the trace does not have.
     #[error("event {} is not in the trace, which has {events} events", event.0)]
     NoSuchEvent {
@@ -300,6 +308,11 @@ fn fits(checker: &Checker<'_>, schedule: &Schedule) -> Result<(), Rejection> {
     if schedule.trace != trace {
         let schedule = schedule.trace;
         return Err(Rejection::OtherTrace { schedule, trace });
+    }
+    if let Some(first_events) = schedule.first_events
+        && first_events as usize != events
+    {
+        return Err(Rejection::OtherBeginning { first_events, events });
     }
     for event in schedule.goal.events() {
         if event.index() >= events {

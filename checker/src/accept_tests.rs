@@ -20,6 +20,7 @@ fn schedule(race: (u32, u32), slices: &[(u32, u32)]) -> Schedule {
     };
     Schedule {
         trace: TraceId([0; 16]),
+        first_events: None,
         goal: Goal::Race(EventId(race.0), EventId(race.1)),
         as_recorded: 0,
         slices: slices.iter().map(slice).collect(),
@@ -111,6 +112,7 @@ fn interrupted() -> Events {
 fn interruption(events: [u32; 3], both_next: bool, slices: &[(u32, u32)]) -> Schedule {
     let [first, between, second] = events.map(EventId);
     Schedule {
+        first_events: None,
         goal: Goal::AtomicityViolation {
             first,
             between,
@@ -351,6 +353,7 @@ fn two_variables() -> Events {
 
 fn torn([first, one, other, second]: [u32; 4], unfinished: bool, slices: &[(u32, u32)]) -> Schedule {
     Schedule {
+        first_events: None,
         goal: Goal::TornPair {
             first: EventId(first),
             writes: [EventId(one), EventId(other)],

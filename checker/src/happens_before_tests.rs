@@ -67,6 +67,7 @@ fn unordered(events: &[(u32, Op)]) -> Result<(), Rejection> {
     let before: Vec<EventId> = (0..last).map(EventId).collect();
     let schedule = Schedule {
         trace: TraceId([0; 16]),
+        first_events: None,
         goal: Goal::UnorderedRace(EventId(0), EventId(last)),
         as_recorded: 0,
         slices: Slice::of(before.iter().map(|event| ThreadId(events[event.index()].0))),
@@ -391,6 +392,7 @@ fn the_first_access_has_to_be_performed() {
     let order = [EventId(0), EventId(2)];
     let schedule = Schedule {
         trace: TraceId([0; 16]),
+        first_events: None,
         goal: Goal::UnorderedRace(EventId(1), EventId(3)),
         as_recorded: 0,
         slices: Slice::of(order.iter().map(|event| ThreadId(events[event.index()].0))),

@@ -41,6 +41,7 @@
 //! let slice = |thread, events| Slice { thread: ThreadId(thread), events };
 //! let mut schedule = Schedule {
 //!     trace: id,
+//!     first_events: None,
 //!     goal: Goal::Race(EventId(1), EventId(3)),
 //!     as_recorded: 0,
 //!     slices: vec![slice(0, 1), slice(1, 1)],

@@ -55,11 +55,28 @@ impl Events {
     /// # Errors
     /// [`OpenError`], if a block is damaged or the trace is too long.
     pub fn of_file(file: &TraceFile) -> Result<Events, OpenError> {
-        if file.len() > u64::from(u32::MAX) {
+        Events::of_beginning(file, None)
+    }
+
+    /// Reads the first so many events of a file, as if it were cut behind them; all of them for `None`.
+    ///
+    /// # Errors
+    /// As [`of_file`](Events::of_file).
+    pub fn of_beginning(file: &TraceFile, first: Option<u32>) -> Result<Events, OpenError> {
+        let most = first.map_or(file.len(), |first| file.len().min(u64::from(first)));
+        if most > u64::from(u32::MAX) {
             return Err(OpenError::TooLong { events: file.len() });
         }
-        let events = file.events().collect::<Result<Vec<Event>, ReadError>>()?;
-        Ok(Events::new(file.id(), file.tables().clone(), events))
+        let events = file
+            .events()
+            .take(most as usize)
+            .collect::<Result<Vec<Event>, ReadError>>()?;
+        let mut tables = file.tables().clone();
+        if most < file.len() {
+            // What threads waited for at the end, they did not at the cut.
+            tables.meta.pending.clear();
+        }
+        Ok(Events::new(file.id(), tables, events))
     }
 }
 

@@ -26,6 +26,7 @@ fn waits(events: &[(u32, Op)], slices: &[(u32, u32)], waiting: &[u32]) -> Result
     };
     let schedule = Schedule {
         trace: TraceId([0; 16]),
+        first_events: None,
         goal: Goal::deadlock(waiting.iter().copied().map(EventId).collect()),
         as_recorded: 0,
         slices: slices.iter().map(slice).collect(),

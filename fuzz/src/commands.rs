@@ -305,6 +305,7 @@ fn schedule(trace: &Trace, input: &mut Input<'_>) -> Schedule {
     let slices = (0..8).map(slice).collect();
     Schedule {
         trace: trace.id(),
+        first_events: None,
         goal,
         as_recorded: input.byte() as u32 % 16,
         slices,

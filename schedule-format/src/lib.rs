@@ -30,6 +30,8 @@ pub struct Slice {
 pub struct Schedule {
     /// The trace that it belongs to.
     pub trace: TraceId,
+    /// How many events of it were looked at, if not all: the schedule is one of a trace that is cut behind these.
+    pub first_events: Option<u32>,
     /// What it ends in.
     pub goal: Goal,
     /// How many events come first, just as recorded: so many of the trace, in its order. 0 for most;

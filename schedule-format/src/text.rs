@@ -17,6 +17,7 @@
 //! |---|---|
 //! | `witness-schedule VERSION` | what the file is; this is version 1 |
 //! | `trace ID` | the trace that it belongs to, 32 hexadecimal digits |
+//! | `first-events xCOUNT`, or none | it is a schedule of the first COUNT events of the trace alone, at least 1, as if the trace were cut there |
 //! | `kind KIND` | what it shows at its end: `co-enabled`, `unordered`, `other-value`, `deadlock`, `use-after-free`, `atomicity-violation`, `torn-pair`, `order` or `stale-pointer` |
 //! | `race EVENT EVENT`, of the first two kinds | the two racing events, by their number in the trace |
 //! | `read EVENT sees VALUE`, of the third | the read, and the value that it would see; `?`: one that the trace does not tell |
@@ -157,6 +158,9 @@ impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "witness-schedule {VERSION}")?;
         writeln!(f, "trace {}", self.trace)?;
+        if let Some(first) = self.first_events {
+            writeln!(f, "first-events x{first}")?;
+        }
         writeln!(f, "kind {}", self.goal.kind())?;
         match &self.goal {
             Goal::Race(a, b) | Goal::UnorderedRace(a, b) => writeln!(f, "race {} {}", a.0, b.0)?,
@@ -245,6 +249,10 @@ impl FromStr for Schedule {
                 why: why.to_string(),
             }))
         })?;
+        let first_events = lines.at_most_one(|words| {
+            word(words, "first-events")?;
+            prefixed(words, 'x').filter(|&events| events > 0)
+        });
         let kind = lines.one("kind KIND", |words| {
             word(words, "kind")?;
             Some(match words.next()? {
@@ -373,6 +381,7 @@ impl FromStr for Schedule {
         lines.nothing_more()?;
         Ok(Schedule {
             trace,
+            first_events,
             goal,
             as_recorded: as_recorded.unwrap_or(0),
             slices,
@@ -516,7 +525,9 @@ mod tests {
             prop::collection::btree_set(any::<u32>(), 1..6)
                 .prop_map(|waiting| Goal::Deadlock(waiting.into_iter().map(EventId).collect())),
         ];
-        (any::<[u8; 16]>(), goals, any::<u32>(), slices, wakes).prop_map(|(id, goal, as_recorded, slices, wakes)| {
+        let first = proptest::option::of(1..=u32::MAX);
+        let parts = (any::<[u8; 16]>(), first, goals, any::<u32>(), slices, wakes);
+        parts.prop_map(|(id, first_events, goal, as_recorded, slices, wakes)| {
             let slice = |(thread, events)| Slice {
                 thread: ThreadId(thread),
                 events,
@@ -524,6 +535,7 @@ mod tests {
             let wake = |(notify, thread)| (EventId(notify), ThreadId(thread));
             Schedule {
                 trace: TraceId(id),
+                first_events,
                 goal,
                 as_recorded,
                 slices: slices.into_iter().map(slice).collect(),

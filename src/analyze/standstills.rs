@@ -12,7 +12,7 @@
 use super::decider::Decider;
 use super::reject;
 use crate::check::State;
-use crate::schedule::{Goal, Schedule, slices_of};
+use crate::schedule::{Goal, Schedule, beginning_of, slices_of};
 use crate::semantics::blocking::ends_by_anybody;
 use crate::trace::{CodePosition, EventId, Op, ThreadId, Trace};
 use crate::verdict::{Deadlock, Rejected, Verdict};
@@ -63,6 +63,7 @@ pub(super) fn find(known: &Decider<'_>) -> (Vec<Deadlock>, Vec<Rejected>) {
         let goal = Goal::deadlock(run.waiting.clone());
         let schedule = Schedule {
             trace: trace.id(),
+            first_events: beginning_of(trace),
             goal,
             as_recorded: run.as_recorded,
             slices: slices_of(trace, &run.then),

@@ -37,99 +37,107 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         let path = args.input.trace.display();
         say!("witness: {path} is cut: {cause}; it has only the first {events} events");
     }
-    args.input.must_fit(&file)?;
-    let events = Events::of_file(&file)?;
-    let checker = Checker::new(&events);
     if args.schedules.is_empty() {
-        return check_trace(args, file.len(), &checker);
+        args.input.must_fit(&file)?;
+        return check_trace(args, file.len(), &Checker::new(&Events::of_file(&file)?));
     }
+    let schedules = args.schedules.iter().map(|path| read_schedule(path));
+    let schedules = schedules.collect::<Result<Vec<_>, _>>()?;
+    let named: Vec<_> = args.schedules.iter().zip(&schedules).collect();
     let mut code = ExitCode::Nothing;
-    for path in &args.schedules {
-        let schedule = read_schedule(path)?;
-        let verdict = match checker.check(&schedule) {
-            Ok(accepted) => {
-                let shown = match accepted.goal {
-                    Goal::Race(a, b) => format!("events {} and {} are both next, enabled and in conflict", a.0, b.0),
-                    Goal::OtherValue { read, value } => {
-                        let value =
-                            value.map_or_else(|| "a value that the trace does not tell".to_owned(), value_in_words);
-                        format!(
-                            "event {} is next, and would see {value}, not what it saw in the trace",
-                            read.0
-                        )
-                    }
-                    Goal::Deadlock(waiting) => {
-                        let events: Vec<String> = waiting.iter().map(|event| event.0.to_string()).collect();
-                        format!("events {} are next, and wait for ever", events.join(", "))
-                    }
-                    Goal::Order { awaited, early } => {
-                        let awaited: Vec<String> = awaited.iter().map(|event| event.0.to_string()).collect();
-                        format!(
-                            "event {} is next, and of {} none has happened",
-                            early.0,
-                            awaited.join(", ")
-                        )
-                    }
-                    Goal::StalePointer { free, read, value } => format!(
-                        "event {} is next, and would see {}, an address in the block that event {} has freed",
-                        read.0,
-                        value_in_words(value),
-                        free.0
-                    ),
-                    Goal::UseAfterFree { free, access } => format!(
-                        "event {} is next, and accesses what event {} has freed",
-                        access.0, free.0
-                    ),
-                    Goal::AtomicityViolation {
-                        first,
-                        between,
-                        second,
-                        both_next,
-                    } => {
-                        let also = if both_next { " is next as well" } else { " has come" };
-                        format!(
-                            "event {} is next, and event {}{also} between event {} and it",
-                            second.0, between.0, first.0
-                        )
-                    }
-                    Goal::TornPair {
-                        first,
-                        writes,
-                        second,
-                        unfinished,
-                    } => {
-                        let also = if unfinished {
-                            "but not the other one"
-                        } else {
-                            "the former behind it"
-                        };
-                        let (one, other) = (writes[0].0, writes[1].0);
-                        format!(
-                            "event {} is next, event {} has happened, and of events {one} and {other} {} has, {also}",
-                            second.0,
-                            first.0,
-                            if unfinished { "the earlier one" } else { "each" }
-                        )
-                    }
-                    Goal::UnorderedRace(a, b) => format!(
-                        "event {} is next and in conflict with event {}, which does not happen before it",
-                        b.0, a.0
-                    ),
-                };
-                format!(
-                    "accepted: after {} events in {} slices, {shown}",
+    for same in named.chunk_by(|(_, one), (_, next)| one.first_events == next.first_events) {
+        let first_events = same[0].1.first_events;
+        args.input.must_fit_up_to(&file, first_events.map(u64::from))?;
+        let events = Events::of_beginning(&file, first_events)?;
+        let checker = Checker::new(&events);
+        for (path, schedule) in same {
+            let verdict = match checker.check(schedule) {
+                Ok(accepted) => format!(
+                    "accepted: after {} events in {} slices, {}",
                     accepted.events,
-                    schedule.slices.len()
-                )
-            }
-            Err(rejection) => {
-                code = ExitCode::NotAccepted;
-                format!("rejected: {rejection}")
-            }
-        };
-        print(|out| Ok(writeln!(out, "{}: {verdict}", path.display())?))?;
+                    schedule.slices.len(),
+                    shown(&accepted.goal)
+                ),
+                Err(rejection) => {
+                    code = ExitCode::NotAccepted;
+                    format!("rejected: {rejection}")
+                }
+            };
+            print(|out| Ok(writeln!(out, "{}: {verdict}", path.display())?))?;
+        }
     }
     Ok(code)
+}
+
+/// What a schedule ends in.
+fn shown(goal: &Goal) -> String {
+    match goal {
+        Goal::Race(a, b) => format!("events {} and {} are both next, enabled and in conflict", a.0, b.0),
+        Goal::OtherValue { read, value } => {
+            let value = value.map_or_else(|| "a value that the trace does not tell".to_owned(), value_in_words);
+            format!(
+                "event {} is next, and would see {value}, not what it saw in the trace",
+                read.0
+            )
+        }
+        Goal::Deadlock(waiting) => {
+            let events: Vec<String> = waiting.iter().map(|event| event.0.to_string()).collect();
+            format!("events {} are next, and wait for ever", events.join(", "))
+        }
+        Goal::Order { awaited, early } => {
+            let awaited: Vec<String> = awaited.iter().map(|event| event.0.to_string()).collect();
+            format!(
+                "event {} is next, and of {} none has happened",
+                early.0,
+                awaited.join(", ")
+            )
+        }
+        Goal::StalePointer { free, read, value } => format!(
+            "event {} is next, and would see {}, an address in the block that event {} has freed",
+            read.0,
+            value_in_words(*value),
+            free.0
+        ),
+        Goal::UseAfterFree { free, access } => format!(
+            "event {} is next, and accesses what event {} has freed",
+            access.0, free.0
+        ),
+        Goal::AtomicityViolation {
+            first,
+            between,
+            second,
+            both_next,
+        } => {
+            let also = if *both_next { " is next as well" } else { " has come" };
+            format!(
+                "event {} is next, and event {}{also} between event {} and it",
+                second.0, between.0, first.0
+            )
+        }
+        Goal::TornPair {
+            first,
+            writes,
+            second,
+            unfinished,
+        } => {
+            let also = if *unfinished {
+                "but not the other one"
+            } else {
+                "the former behind it"
+            };
+            let (one, other) = (writes[0].0, writes[1].0);
+            format!(
+                "event {} is next, event {} has happened, and of events {one} and {other} {} has, {also}",
+                second.0,
+                first.0,
+                if *unfinished { "the earlier one" } else { "each" }
+            )
+        }
+        Goal::UnorderedRace(a, b) => format!(
+            "event {} is next and in conflict with event {}, which does not happen before it",
+            b.0, a.0
+        ),
+    }
 }
 
 fn check_trace(args: &CheckArgs, events: u64, checker: &Checker<'_>) -> anyhow::Result<ExitCode> {

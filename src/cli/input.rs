@@ -74,11 +74,17 @@ impl InputArgs {
 
     /// Loads the first so many events of an open file, or all, if there is room for them.
     pub fn beginning(&self, file: &TraceFile, first: Option<u64>) -> anyhow::Result<Trace> {
-        self.must_be_wanted(file)?;
-        if first.is_none_or(|first| first > room().unwrap_or(u64::MAX)) {
-            self.must_fit(file)?;
-        }
+        self.must_fit_up_to(file, first)?;
         Ok(Trace::beginning(file, first)?)
+    }
+
+    /// As [`must_fit`](InputArgs::must_fit), of the first so many events.
+    pub fn must_fit_up_to(&self, file: &TraceFile, first: Option<u64>) -> anyhow::Result<()> {
+        self.must_be_wanted(file)?;
+        match first.is_none_or(|first| first > room().unwrap_or(u64::MAX)) {
+            true => self.must_fit(file),
+            false => Ok(()),
+        }
     }
 
     /// An error if there is no room for all events: few bytes can stand for many of them.

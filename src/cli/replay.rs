@@ -5,7 +5,7 @@ use super::analyze::{AnalysisArgs, verdict_code, warn_if_cut};
 use super::input::InputArgs;
 use super::live::{self, LiveArgs};
 use super::output::{Color, print, say};
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use std::io::Write;
 use std::path::PathBuf;
 use witness::check::Checker;
@@ -76,21 +76,22 @@ pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
         true => store::load(&folder, file.id(), &Binding::of(&args.input.trace))?,
         false => Found::Nothing,
     };
+    let read = |path: &PathBuf| Ok((format!("schedule {}", path.display()), read_schedule(path)?));
+    let given = args.schedule.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
     let first_events = match &found {
         Found::Stored(stored) => stored.results.options.first_events,
-        _ if args.schedule.is_empty() && !args.how.is_as_recorded() => args.analysis.options().beginning.of(file.len()),
+        _ if !given.is_empty() => beginning_of(&given)?,
+        _ if !args.how.is_as_recorded() => args.analysis.options().beginning.of(file.len()),
         _ => None,
     };
     let trace = args.input.beginning(&file, first_events)?;
     drop(file);
-    if !args.schedule.is_empty() {
+    if !given.is_empty() {
         drop(watch);
         warn_if_cut(&args.input.trace, &trace);
-        let read = |path: &PathBuf| Ok((format!("schedule {}", path.display()), read_schedule(path)?));
-        let schedules = args.schedule.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
-        show(args, &trace, &schedules, color)?;
+        show(args, &trace, &given, color)?;
         let is_race = |(_, schedule): &(_, Schedule)| !matches!(schedule.goal, Goal::OtherValue { .. });
-        return Ok(match schedules.iter().any(is_race) {
+        return Ok(match given.iter().any(is_race) {
             true => ExitCode::Witnessed,
             false => ExitCode::Nothing,
         });
@@ -154,6 +155,16 @@ impl ReplayArgs {
             is_named: self.source_root.is_some(),
         }
     }
+}
+
+/// How many events of the trace the schedules are of.
+fn beginning_of(schedules: &[(String, Schedule)]) -> anyhow::Result<Option<u64>> {
+    let first = schedules[0].1.first_events;
+    ensure!(
+        schedules.iter().all(|(_, schedule)| schedule.first_events == first),
+        "these schedules are of different beginnings of the trace (their line `first-events`): replay one at a time"
+    );
+    Ok(first.map(u64::from))
 }
 
 fn schedules_of(analysis: Analysis) -> Vec<Schedule> {

@@ -133,6 +133,7 @@ mod tests {
         };
         let schedule = Schedule {
             trace: TraceId([0; 16]),
+            first_events: None,
             goal: Goal::Race(EventId(2), EventId(3)),
             as_recorded: 0,
             slices: vec![slice(1), slice(0)],

@@ -291,6 +291,7 @@ mod tests {
         let trace = Trace::from_events(Tables::default(), &events);
         let schedule = Schedule {
             trace: TraceId([0; 16]),
+            first_events: None,
             goal: Goal::Race(race.0, race.1),
             as_recorded: 0,
             slices: vec![Slice {

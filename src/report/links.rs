@@ -280,6 +280,7 @@ mod tests {
         let all: Vec<EventId> = trace.events().collect();
         let schedule = Schedule {
             trace: trace.id(),
+            first_events: None,
             goal: Goal::Race(EventId(11), EventId(12)),
             as_recorded: 0,
             slices: schedule::slices_of(&trace, &all[..11]),

@@ -11,6 +11,12 @@ pub fn slices_of(trace: &Trace, order: &[EventId]) -> Vec<Slice> {
     Slice::of(order.iter().map(|&event| trace.thread(event)))
 }
 
+/// How many events of its file a trace has, if others were left out on purpose: what its schedules say of that.
+#[must_use]
+pub fn beginning_of(trace: &Trace) -> Option<u32> {
+    trace.first_events().and_then(|first| u32::try_from(first).ok())
+}
+
 /// The whole schedule in slices, those of the events as recorded first.
 #[must_use]
 pub fn all_slices(schedule: &Schedule, trace: &Trace) -> Vec<Slice> {

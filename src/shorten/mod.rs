@@ -9,7 +9,7 @@
 
 use crate::predict::Cut;
 use crate::prune::MustHappenBefore;
-use crate::schedule::{Goal, Schedule, slices_of};
+use crate::schedule::{Goal, Schedule, beginning_of, slices_of};
 use crate::semantics::memory::seen_after;
 use crate::semantics::{self, InOrder};
 use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes, explanations};
@@ -29,6 +29,7 @@ pub fn of_prefix(
     let needed = run_long(trace, order, &needed);
     Schedule {
         trace: trace.id(),
+        first_events: beginning_of(trace),
         goal,
         as_recorded: 0,
         slices: slices_of(trace, &needed),
@@ -78,6 +79,7 @@ fn long(
     wakes.retain(|wake| wake.0.0 >= as_recorded || in_trace.woken.binary_search(wake).is_err());
     Schedule {
         trace: trace.id(),
+        first_events: beginning_of(trace),
         goal,
         as_recorded,
         slices: slices_of(trace, then),
@@ -91,6 +93,7 @@ pub fn of_whole_prefix(trace: &Trace, order: &MustHappenBefore, prefix: &[EventI
     let prefix = run_long(trace, order, prefix);
     Schedule {
         trace: trace.id(),
+        first_events: beginning_of(trace),
         goal,
         as_recorded: 0,
         slices: slices_of(trace, &prefix),

@@ -153,6 +153,63 @@ fn a_flag_that_is_read_at_a_thousand_places_is_one_report() {
     assert_eq!(json.matches(r#""verdict": "witnessed""#).count(), 1_000);
 }
 
+/// A schedule of the first events is one of a trace that ends there: what later events tell, say that unrecorded code
+/// writes to the memory, neither refutes it nor is passed over for the whole.
+#[test]
+fn a_schedule_of_the_first_events_is_checked_there() {
+    let folder = folder("beginning", "1");
+    let mut lines = vec![r#"{"trace": {"version": 1}}"#.to_owned()];
+    lines.extend((0..3).map(|_| r#"{"thread": {"name": "", "parent": null, "os_id": 0}}"#.to_owned()));
+    // One thread writes two variables, another one the same in the other order; then one holds what nobody wrote.
+    let of_thread = [
+        (0, 4096, "Write", 1),
+        (0, 8192, "Write", 1),
+        (1, 8192, "Write", 2),
+        (1, 4096, "Write", 2),
+        (2, 8192, "Read", 77),
+    ];
+    for (pc, (thread, addr, op, value)) in (1..).zip(of_thread) {
+        let access = format!(r#"{{"{op}": {{"mem": {{"addr": {addr}, "size": 4}}, "value": {value}}}}}"#);
+        lines.push(format!(
+            r#"{{"event": {{"thread": {thread}, "pc": {pc}, "stack": 0, "op": {access}}}}}"#
+        ));
+    }
+    lines.push(r#"{"end": {"Exited": 0}}"#.to_owned());
+    fs::write(folder.join("u.jsonl"), lines.join("\n")).expect("a file");
+    witness(&folder, &["convert", "u.jsonl", "u.bin"]).status(0);
+    witness(&folder, &["analyze", "u.bin", "--first-events", "4"]).status(66);
+    let stored = fs::read_dir(folder.join("u.bin.witnesses")).expect("results").flatten();
+    let mut texts = stored.filter_map(|entry| fs::read_to_string(entry.path()).ok());
+    let outer = texts.find(|text| text.contains("\nrace 0 3\n"));
+    let text = outer.expect("the race of the outer accesses");
+    assert!(text.contains("\nfirst-events x4\n"), "{text}");
+    let check = |name: &str| witness(&folder, &["check", "u.bin", name]);
+    fs::write(folder.join("first.sched"), &text).expect("a file");
+    assert!(check("first.sched").status(0).stdout.contains("accepted"));
+    let replay = ["replay", "u.bin", "--schedule", "first.sched"];
+    let replayed = witness(&folder, &replay).status(66);
+    assert!(replayed.stderr.contains("the first 4 events"), "{}", replayed.stderr);
+    // Of the whole it is none: there the memory's accesses are pinned.
+    fs::write(folder.join("whole.sched"), text.replace("first-events x4\n", "")).expect("a file");
+    assert!(check("whole.sched").status(1).stdout.contains("rejected"));
+    fs::write(
+        folder.join("other.sched"),
+        text.replace("first-events x4\n", "first-events x7\n"),
+    )
+    .expect("a file");
+    let other = check("other.sched").status(1).stdout;
+    assert!(other.contains("the first 7 events of the trace, this has 5"), "{other}");
+    let both = [
+        "replay",
+        "u.bin",
+        "--schedule",
+        "whole.sched",
+        "--schedule",
+        "other.sched",
+    ];
+    assert!(witness(&folder, &both).status(2).stderr.contains("one at a time"));
+}
+
 /// The first events of a trace are a trace that is cut: what is witnessed there, is in the whole of it.
 #[test]
 fn the_first_events_can_be_analyzed_alone() {

@@ -346,6 +346,7 @@ fn recorded_beginnings(
         let wakes = other_wakes.collect();
         some.push(Schedule {
             trace: TraceId([0; 16]),
+            first_events: None,
             goal: if unordered {
                 Goal::UnorderedRace(a, b)
             } else {
@@ -398,6 +399,7 @@ pub fn schedule_of(execution: &Execution, steps: &[Taken], goal: Goal) -> Schedu
         .filter_map(|&(event, wakes)| Some((event, ThreadId(wakes?))));
     Schedule {
         trace: TraceId([0; 16]),
+        first_events: None,
         goal,
         as_recorded: 0,
         slices,

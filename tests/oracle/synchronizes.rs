@@ -36,6 +36,7 @@ fn what_synchronizes_from_the_first_access_on_is_what_a_whole_schedule_has() {
                 // The recorded run itself, up to the second access.
                 let schedule = Schedule {
                     trace: trace.id(),
+                    first_events: None,
                     goal: Goal::UnorderedRace(a, b),
                     as_recorded: b.0,
                     slices: Vec::new(),
@@ -113,6 +114,7 @@ fn the_checker_orders_what_the_page_orders() {
                 for &a in order.iter().filter(|&&a| execution.conflict(a, b)) {
                     let schedule = Schedule {
                         trace: trace.id(),
+                        first_events: None,
                         goal: Goal::UnorderedRace(a, b),
                         as_recorded: 0,
                         slices: slices_of(&trace, &order),
