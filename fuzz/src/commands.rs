@@ -339,10 +339,12 @@ fn in_parts(trace: &Trace) {
         find: options.find,
         regions: options.regions,
         max_pairs: options.most_pairs,
-            first_events: None,
+        first_events: None,
     };
     let folder = ScratchFolder::new("witness-fuzz-commands").expect("a folder");
-    let plan = with_candidates(trace, &options, |candidates, unlisted| Plan::new(trace.id(), stored, candidates, unlisted));
+    let plan = with_candidates(trace, &options, |candidates, unlisted| {
+        Plan::new(trace.id(), stored, candidates, unlisted)
+    });
     plan.save(folder.path()).expect("a plan");
     let plan = Plan::load(folder.path(), trace.id()).expect("the plan");
     let binding = Binding::of(Path::new("/no/such/trace"));

@@ -23,7 +23,7 @@ pub fn files(input: &[u8]) {
         find: options.find,
         regions: options.regions,
         max_pairs: options.most_pairs,
-            first_events: None,
+        first_events: None,
     };
     let plan = Plan::new(trace, options, &[], 0);
     // An `@` stands for what the header of a shard of this plan has.

@@ -145,7 +145,10 @@ pub fn read_given(mut given: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     given.by_ref().take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
-        let why = format!("it is longer than {} MiB, which is more than is read of such a file", most >> 20);
+        let why = format!(
+            "it is longer than {} MiB, which is more than is read of such a file",
+            most >> 20
+        );
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
     }
     Ok(bytes)

@@ -246,7 +246,11 @@ pub fn analyze_with<F: Follow>(
     follow: &F,
 ) -> Result<Analysis, F::Error> {
     with_decider(trace, options, work.scope, work.checker, follow, |known| {
-        let decisions = known.decide(work, follow.begin(&known.candidates.list, known.candidates.unlisted)?, follow)?;
+        let decisions = known.decide(
+            work,
+            follow.begin(&known.candidates.list, known.candidates.unlisted)?,
+            follow,
+        )?;
         let mut analysis = collect(trace, decisions);
         analysis.unlisted = known.candidates.unlisted;
         if work.scope.is_none() && work.shard == Shard::WHOLE {
@@ -288,7 +292,11 @@ pub fn decide_with<F: Follow>(
     follow: &F,
 ) -> Result<Vec<Decision>, F::Error> {
     with_decider(trace, options, work.scope, work.checker, follow, |known| {
-        known.decide(work, follow.begin(&known.candidates.list, known.candidates.unlisted)?, follow)
+        known.decide(
+            work,
+            follow.begin(&known.candidates.list, known.candidates.unlisted)?,
+            follow,
+        )
     })
 }
 
@@ -307,7 +315,11 @@ pub fn decide_shards<F: Follow, R>(
                 threads,
                 ..Work::default()
             };
-            known.decide(&work, follow.begin(&known.candidates.list, known.candidates.unlisted)?, follow)
+            known.decide(
+                &work,
+                follow.begin(&known.candidates.list, known.candidates.unlisted)?,
+                follow,
+            )
         })
     })
 }

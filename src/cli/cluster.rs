@@ -10,6 +10,7 @@ use super::input::InputArgs;
 use super::output::{print, say};
 use super::plan;
 use anyhow::{Context, bail, ensure};
+use safe_files::ScratchFolder;
 use std::env::current_exe;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -20,7 +21,6 @@ use std::path::{Path, PathBuf, absolute};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
-use safe_files::ScratchFolder;
 use witness::report::quoted;
 
 /// Shards for each worker, unless the user says how many in all: some take longer than others, and what a worker that

@@ -264,7 +264,11 @@ impl Journal {
             }
             let [l0, l1, l2, l3, c0, c1, c2, c3] = head;
             let length = u32::from_le_bytes([l0, l1, l2, l3]);
-            let longest = if self.subject.is_empty() { LONGEST_SUBJECT } else { LONGEST_FRAME };
+            let longest = if self.subject.is_empty() {
+                LONGEST_SUBJECT
+            } else {
+                LONGEST_FRAME
+            };
             if length > longest {
                 return Ok(Frame::TooLong);
             }

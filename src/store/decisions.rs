@@ -302,7 +302,11 @@ pub fn load_shards(folder: &Path, plan: &PlanId, binding: &Binding) -> Result<Sh
         });
     }
     // The set that lacks least is the one that somebody is about to complete.
-    let missing = sets.iter().min_by_key(|set| missing(set)).map(names).unwrap_or_default();
+    let missing = sets
+        .iter()
+        .min_by_key(|set| missing(set))
+        .map(names)
+        .unwrap_or_default();
     Err(StoreError::Shards {
         folder: shards,
         missing,

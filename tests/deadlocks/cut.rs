@@ -2,6 +2,7 @@
 //! lock for another one; and rows of accesses that the program excuses, which a file excludes by its threads.
 
 use super::compiled;
+use crate::command::{run, witness};
 use crate::program::POLICIES;
 use serde_json::Value;
 use std::fs;
@@ -56,7 +57,9 @@ fn write(path: &Path, meta: Meta, names: &[&str], marks: &[MarkInfo], events: &[
 /// The results of an analysis.
 fn analyzed(folder: &Path, options: &[&str]) -> Value {
     let analyze = [&["analyze", "t.bin", "--json"], options].concat();
-    let outcome = crate::witness(folder, &analyze);
+    let mut command = witness();
+    let state = folder.join("state");
+    let outcome = run(folder, command.env("XDG_STATE_HOME", state).args(analyze)).unwrap();
     serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome:?}"))
 }
 

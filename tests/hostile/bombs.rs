@@ -210,7 +210,9 @@ fn pairs_are_listed_up_to_a_number_and_counted_beyond() {
     let all = place.witness(&["analyze", "small.bin"]).status(66);
     assert!(all.stdout.contains(" witnessed, 0 pairs refuted, 0 unknown"), "{all:?}");
     // Of 400 pairs, each of a position of either thread.
-    let few = place.witness(&["analyze", "small.bin", "--max-pairs", "100"]).status(66);
+    let few = place
+        .witness(&["analyze", "small.bin", "--max-pairs", "100"])
+        .status(66);
     let counts = "100 data races witnessed, 0 pairs refuted, 300 unknown (300 beyond --max-pairs)";
     assert!(few.stdout.contains(counts), "{few:?}");
     let said = "400 pairs of code positions conflict; only 100 of them are decided";
@@ -228,17 +230,23 @@ fn pairs_are_listed_up_to_a_number_and_counted_beyond() {
     let refused = place
         .witness(&["analyze", "small.bin", "--candidates", "lockset", "--max-pairs", "100"])
         .status(2);
-    assert!(refused.stderr.contains("more than 100 pairs of positions"), "{refused:?}");
+    assert!(
+        refused.stderr.contains("more than 100 pairs of positions"),
+        "{refused:?}"
+    );
 
     crowded(&place, "large.bin", 6_000);
     let length = fs::metadata(place.path("large.bin")).expect("a trace").len();
     assert!(length < 4_000, "{length}");
+    let planned = place.witness(&["plan", "large.bin", "--memory-limit", "1G"]).status(0);
+    assert!(planned.stdout.contains("65536 pairs to decide"), "{planned:?}");
+    let few = ["--max-pairs", "500", "--memory-limit", "1G"];
     let large = place
-        .witness(&["analyze", "large.bin", "--memory-limit", "1G", "--time-limit", "600"])
+        .witness(&[&["analyze", "large.bin"], &few[..]].concat())
         .status(66);
-    let said = "9000000 pairs of code positions conflict; only 65536 of them are decided";
+    let said = "9000000 pairs of code positions conflict; only 500 of them are decided";
     assert!(large.stderr.contains(said), "{}", large.stderr);
-    assert!(large.stdout.contains("(8934464 beyond --max-pairs)"));
+    assert!(large.stdout.contains("(8999500 beyond --max-pairs)"));
 }
 
 /// A trace whose next byte never comes: whatever a stage waits for, the time limit ends it.

@@ -129,7 +129,9 @@ fn what_lies_under_the_name_of_a_run_is_replaced() {
     let said = explore(&place);
     let runs = fs::read_dir(place.path("out")).expect("a folder");
     let runs = runs.map(|entry| entry.expect("an entry").path());
-    let runs: Vec<_> = runs.filter(|file| file.extension().is_some_and(|end| end == "bin")).collect();
+    let runs: Vec<_> = runs
+        .filter(|file| file.extension().is_some_and(|end| end == "bin"))
+        .collect();
     assert!(!runs.is_empty());
     let precious = place.precious(&[]);
     for what in ["a pipe", "a link", "a link to nothing"] {
@@ -142,7 +144,11 @@ fn what_lies_under_the_name_of_a_run_is_replaced() {
             }
         }
         let mut again = place.command(&["explore", "-o", "out", "--", "./racy"]);
-        let mut running = again.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("witness runs");
+        let mut running = again
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("witness runs");
         let begun = Instant::now();
         while running.try_wait().expect("a child").is_none() {
             if begun.elapsed() > Duration::from_secs(60) {

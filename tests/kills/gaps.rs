@@ -49,11 +49,7 @@ fn kill_in_each_gap(folder: &Path, arguments: &[&str], shown: &[String; 2], old:
             earlier += u32::from(replayed == shown[0]);
             assert_eq!(witness(folder, arguments, &[66]), printed, "gap {}", gaps[row]);
             assert_eq!(stored(folder), results, "gap {}", gaps[row]);
-            assert!(
-                !folder.join("t.bin.witnesses/journal").exists(),
-                "gap {}",
-                gaps[row]
-            );
+            assert!(!folder.join("t.bin.witnesses/journal").exists(), "gap {}", gaps[row]);
         }
     }
     println!(

@@ -143,7 +143,12 @@ fn no_frame_is_read_that_is_longer_than_any() {
             .unwrap();
         let next = Journal::open(&path, &subject(), false).and_then(|mut journal| journal.next().map(drop));
         let said = next.unwrap_err().to_string();
-        for part in ["exploration.journal", &format!("at byte {offset} "), "longer than any run", "--anew"] {
+        for part in [
+            "exploration.journal",
+            &format!("at byte {offset} "),
+            "longer than any run",
+            "--anew",
+        ] {
             assert!(said.contains(part), "{said}");
         }
     }

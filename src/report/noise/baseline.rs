@@ -106,7 +106,9 @@ impl Baseline {
             path: path.to_owned(),
             source,
         };
-        let bytes = File::open(path).and_then(|file| read_given(file, LONGEST)).map_err(io)?;
+        let bytes = File::open(path)
+            .and_then(|file| read_given(file, LONGEST))
+            .map_err(io)?;
         let malformed = |source| BaselineError::Malformed {
             path: path.to_owned(),
             source,
