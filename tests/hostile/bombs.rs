@@ -274,3 +274,30 @@ fn a_stage_that_never_ends_is_ended() {
         }
     }
 }
+
+/// A report of another tool that never comes, and files of the user's that are longer than any.
+#[test]
+fn what_is_read_beside_a_trace_has_limits_of_its_own() {
+    let place = Place::new("beside");
+    place.record();
+    let pipe = place.path("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+    assert!(made.success());
+    let _writer = File::options().read(true).write(true).open(&pipe).expect("a pipe");
+    let outcome = place
+        .witness(&["confirm", "trace.bin", "pipe", "--time-limit", "0"])
+        .status(3);
+    assert!(
+        outcome.stderr.contains("trace.bin: out of time (reading)"),
+        "{outcome:?}"
+    );
+    for (option, limit) in [("--design", "1 MiB"), ("--suppressions", "16 MiB")] {
+        let outcome = place.witness(&["analyze", "trace.bin", option, "/dev/zero"]).status(2);
+        assert!(outcome.stderr.contains(&format!("longer than {limit}")), "{outcome:?}");
+    }
+    // A priority for each of many threads: as many comparisons as lines.
+    let lines: String = (0..50_000).map(|thread| format!("priority: t{thread} 1\n")).collect();
+    fs::write(place.path("design"), lines).expect("a design");
+    let priorities = ["analyze", "trace.bin", "--design", "design", "--json"];
+    place.witness(&priorities).status(66);
+}
