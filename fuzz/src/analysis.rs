@@ -111,6 +111,7 @@ pub fn all(file: &TraceFile, trace: &Trace) {
             budget: options.budget,
             solver: options.solver,
             model: options.form,
+            max_pairs: options.most_pairs,
             first_events: None,
         },
         folder: None,

@@ -339,10 +339,13 @@ fn in_parts(trace: &Trace) {
         model: options.form,
         find: options.find,
         regions: options.regions,
+        max_pairs: options.most_pairs,
         first_events: None,
     };
     let folder = ScratchFolder::new("witness-fuzz-commands").expect("a folder");
-    let plan = with_candidates(trace, &options, |candidates| Plan::new(trace.id(), stored, candidates));
+    let plan = with_candidates(trace, &options, |candidates, unlisted| {
+        Plan::new(trace.id(), stored, candidates, unlisted)
+    });
     plan.save(folder.path()).expect("a plan");
     let plan = Plan::load(folder.path(), trace.id()).expect("the plan");
     let binding = Binding::of(Path::new("/no/such/trace"));

@@ -22,9 +22,10 @@ pub fn files(input: &[u8]) {
         model: options.form,
         find: options.find,
         regions: options.regions,
+        max_pairs: options.most_pairs,
         first_events: None,
     };
-    let plan = Plan::new(trace, options, &[]);
+    let plan = Plan::new(trace, options, &[], 0);
     // An `@` stands for what the header of a shard of this plan has.
     let input = String::from_utf8_lossy(input).replace('@', &plan.id().to_string());
     let input = input.as_bytes();

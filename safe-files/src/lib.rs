@@ -21,7 +21,7 @@ mod private;
 mod scratch;
 
 pub use draft::{Draft, Readers, beside, create_new, write};
-pub use log::{append, open_log, open_named, open_to_change, read, read_named};
+pub use log::{append, open_log, open_named, open_to_change, read, read_given, read_named};
 pub use private::{is_private_file, is_private_folder};
 pub use scratch::{ScratchFolder, random_name};
 

@@ -137,6 +137,23 @@ pub fn read_named(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Reads all that comes from a file, a pipe or a device that the user names, up to `most` bytes.
+///
+/// # Errors
+/// If it cannot be read, or more comes.
+pub fn read_given(mut given: impl Read, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    given.by_ref().take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let why = format!(
+            "it is longer than {} MiB, which is more than is read of such a file",
+            most >> 20
+        );
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    Ok(bytes)
+}
+
 /// Reads a file of up to `most` bytes.
 ///
 /// # Errors

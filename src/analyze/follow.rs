@@ -85,7 +85,7 @@ pub trait Follow: Sync {
     ///
     /// # Errors
     /// If the analysis cannot go on.
-    fn begin(&self, candidates: &[Candidate]) -> Result<Vec<Decision>, Self::Error>;
+    fn begin(&self, candidates: &[Candidate], unlisted: usize) -> Result<Vec<Decision>, Self::Error>;
 
     /// A candidate is decided, in whatever order, on whatever thread. Its schedule may not be checked yet. Called again
     /// if the decision has been completed: the last one counts.
@@ -102,7 +102,7 @@ pub struct Unfollowed;
 impl Follow for Unfollowed {
     type Error = Infallible;
 
-    fn begin(&self, _: &[Candidate]) -> Result<Vec<Decision>, Infallible> {
+    fn begin(&self, _: &[Candidate], _: usize) -> Result<Vec<Decision>, Infallible> {
         Ok(Vec::new())
     }
 

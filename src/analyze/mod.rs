@@ -119,6 +119,8 @@ pub struct Options {
     pub find: Find,
     /// Where atomicity violations are looked for.
     pub regions: Regions,
+    /// Pairs of code positions that are decided, at most; the others are counted and unknown.
+    pub most_pairs: u32,
     /// What is loaded of a trace. A part is decided as a trace that is cut there.
     pub beginning: Beginning,
     /// For tests only: a formula that is wrong on purpose. The fast arguments are left out then.
@@ -144,6 +146,9 @@ impl Options {
     }
 }
 
+/// Pairs of code positions that are decided if nobody says how many.
+const MOST_PAIRS: u32 = 1 << 16;
+
 impl Default for Options {
     fn default() -> Options {
         Options {
@@ -154,6 +159,7 @@ impl Default for Options {
             form: Form::Prefix,
             find: Find::default(),
             regions: Regions::default(),
+            most_pairs: MOST_PAIRS,
             beginning: Beginning::default(),
             mutation: None,
             until: None,
@@ -213,17 +219,20 @@ pub fn analyze_within(trace: &Trace, options: &Options, scope: &Scope) -> Analys
     analysis
 }
 
-/// Calls `then` with the candidates of a trace for what is looked for, in the order in which they are numbered.
-pub fn with_candidates<R>(trace: &Trace, options: &Options, then: impl FnOnce(&[Candidate]) -> R) -> R {
+/// Calls `then` with the candidates of a trace for what is looked for, in the order in which they are numbered, and with
+/// the number of those that are not listed.
+pub fn with_candidates<R>(trace: &Trace, options: &Options, then: impl FnOnce(&[Candidate], usize) -> R) -> R {
     let find = options.finds();
     if !find.pairs() {
-        return then(&[]);
+        return then(&[], 0);
     }
     let order = MustHappenBefore::of(trace);
     let sections = Sections::of(trace);
     let contexts = LockContexts::with(trace, &sections, AtomicLocks::of(trace, &order));
     let needs = Needs::of(trace, &order, &sections);
-    then(&Candidates::for_kinds(trace, &order, &contexts, &needs, find, None).list)
+    let most = options.most_pairs as usize;
+    let found = Candidates::for_kinds(trace, &order, &contexts, &needs, find, None, most);
+    then(&found.list, found.unlisted)
 }
 
 /// Decides some pairs, and tells `follow` of each decision as it is made.
@@ -237,8 +246,13 @@ pub fn analyze_with<F: Follow>(
     follow: &F,
 ) -> Result<Analysis, F::Error> {
     with_decider(trace, options, work.scope, work.checker, follow, |known| {
-        let decisions = known.decide(work, follow.begin(&known.candidates.list)?, follow)?;
+        let decisions = known.decide(
+            work,
+            follow.begin(&known.candidates.list, known.candidates.unlisted)?,
+            follow,
+        )?;
         let mut analysis = collect(trace, decisions);
+        analysis.unlisted = known.candidates.unlisted;
         if work.scope.is_none() && work.shard == Shard::WHOLE {
             stage(follow, "the design", || by_design::apply(known, work, &mut analysis));
         }
@@ -278,7 +292,11 @@ pub fn decide_with<F: Follow>(
     follow: &F,
 ) -> Result<Vec<Decision>, F::Error> {
     with_decider(trace, options, work.scope, work.checker, follow, |known| {
-        known.decide(work, follow.begin(&known.candidates.list)?, follow)
+        known.decide(
+            work,
+            follow.begin(&known.candidates.list, known.candidates.unlisted)?,
+            follow,
+        )
     })
 }
 
@@ -297,7 +315,11 @@ pub fn decide_shards<F: Follow, R>(
                 threads,
                 ..Work::default()
             };
-            known.decide(&work, follow.begin(&known.candidates.list)?, follow)
+            known.decide(
+                &work,
+                follow.begin(&known.candidates.list, known.candidates.unlisted)?,
+                follow,
+            )
         })
     })
 }
@@ -318,7 +340,8 @@ fn with_decider<R>(
     });
     let needs = stage(follow, "unique writers", || Needs::of(trace, &order, &sections));
     let candidates = stage(follow, "candidates", || {
-        Candidates::for_kinds(trace, &order, &contexts, &needs, options.finds(), scope)
+        let most = options.most_pairs as usize;
+        Candidates::for_kinds(trace, &order, &contexts, &needs, options.finds(), scope, most)
     });
     tracing::info!(
         candidates = candidates.list.len(),

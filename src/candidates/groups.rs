@@ -119,6 +119,11 @@ impl Cell {
         }
     }
 
+    /// Whether two groups have sites that conflict; `freed`: of which one ends what the other accesses.
+    pub(super) fn is_pair(&self, a: u32, b: u32, freed: bool) -> bool {
+        self.first_conflict(a, b).is_some() && (!freed || self.has_end(a, b) || self.has_end(b, a))
+    }
+
     /// Whether some site of the first group ends what some site of the second accesses: frees it, or destroys it as an
     /// object that is used before that in π.
     pub(super) fn has_end(&self, first: u32, second: u32) -> bool {

@@ -114,14 +114,17 @@ fn positions_of(trace: &Trace, warnings: &[LockSetWarning]) -> HashMap<CellId, H
     found
 }
 
-/// The pairs that are left: of accesses of what is warned of.
+/// The pairs that are left: of accesses of what is warned of; `None` if there are more than `most`.
 #[must_use]
-pub fn scope_of_warnings(trace: &Trace, warnings: &[LockSetWarning]) -> Scope {
+pub fn scope_of_warnings(trace: &Trace, warnings: &[LockSetWarning], most: usize) -> Option<Scope> {
     let mut scope = Scope::default();
     for positions in positions_of(trace, warnings).into_values() {
         let all: BTreeSet<CodePosition> = positions.keys().copied().collect();
-        for (number, &one) in all.iter().enumerate() {
-            scope.pairs.extend(all.iter().skip(number).map(|&other| (one, other)));
+        for &one in &all {
+            scope.pairs.extend(all.range(one..).map(|&other| (one, other)));
+            if scope.pairs.len() > most {
+                return None;
+            }
         }
         for (position, events) in positions {
             scope
@@ -129,7 +132,7 @@ pub fn scope_of_warnings(trace: &Trace, warnings: &[LockSetWarning]) -> Scope {
                 .extend(events.into_iter().map(|event| (event, position)));
         }
     }
-    scope
+    Some(scope)
 }
 
 /// Notes with each warning which of some pairs are about its variable, by their rows.
@@ -271,7 +274,8 @@ mod tests {
         let trace = Trace::from_events(tables, &events.iter().map(event).collect::<Vec<_>>());
         let mut warnings = lock_set_warnings(&trace, &Sections::of(&trace));
         assert_eq!(warnings.len(), 1);
-        let scope = scope_of_warnings(&trace, &warnings);
+        assert!(scope_of_warnings(&trace, &warnings, 2).is_none());
+        let scope = scope_of_warnings(&trace, &warnings, 3).unwrap();
         assert_eq!(scope.positions.len(), 2);
         assert!(scope.pairs.contains(&(1, 2)) && scope.pairs.len() == 3);
         attach_pairs(&trace, &mut warnings, &[(3, 4), (2, 1)]);

@@ -68,6 +68,8 @@ pub struct Candidates<'t> {
     ending: HashSet<CodePosition>,
     /// The candidates.
     pub list: Vec<Candidate>,
+    /// How many further pairs of positions conflict: there were more than are wanted.
+    pub unlisted: usize,
 }
 
 impl<'t> Candidates<'t> {
@@ -83,7 +85,8 @@ impl<'t> Candidates<'t> {
     }
 
     /// Finds the candidates of a trace that are in scope, for these kinds of things: without races, only pairs of which
-    /// one frees what the other accesses.
+    /// one frees what the other accesses. Without a scope, they are listed up to `most`, and counted beyond: their
+    /// number grows with the square of that of the positions.
     #[must_use]
     pub fn for_kinds(
         trace: &'t Trace,
@@ -92,12 +95,17 @@ impl<'t> Candidates<'t> {
         needs: &'t Needs<'t>,
         find: Find,
         scope: Option<&Scope>,
+        most: usize,
     ) -> Candidates<'t> {
-        match (find.has(Kind::Races), find.has(Kind::UseAfterFree)) {
-            (true, _) => Candidates::within(trace, order, contexts, needs, scope),
-            (false, true) => Candidates::found(trace, order, contexts, needs, scope, true),
-            (false, false) => Candidates::within(trace, order, contexts, needs, Some(&Scope::default())),
-        }
+        let nothing = Scope::default();
+        let (scope, freed) = match (find.has(Kind::Races), find.has(Kind::UseAfterFree)) {
+            (true, _) => (scope, false),
+            (false, true) => (scope, true),
+            (false, false) => (Some(&nothing), false),
+        };
+        // A scope says by itself how many there are.
+        let most = if scope.is_some() { usize::MAX } else { most };
+        Candidates::found(trace, order, contexts, needs, scope, freed, most)
     }
 
     /// Finds the candidates of a trace that are in scope.
@@ -109,7 +117,7 @@ impl<'t> Candidates<'t> {
         needs: &'t Needs<'t>,
         scope: Option<&Scope>,
     ) -> Candidates<'t> {
-        Candidates::found(trace, order, contexts, needs, scope, false)
+        Candidates::found(trace, order, contexts, needs, scope, false, usize::MAX)
     }
 
     /// As [`within`](Self::within); `freed`: only where something is freed.
@@ -120,15 +128,17 @@ impl<'t> Candidates<'t> {
         needs: &'t Needs<'t>,
         scope: Option<&Scope>,
         freed: bool,
+        most: usize,
     ) -> Candidates<'t> {
         let cells = sites_by_cell(trace, contexts, scope, freed);
         let mut numbers: HashMap<(CodePosition, CodePosition), u32> = HashMap::new();
         let mut found: Vec<(Candidate, Nearest)> = Vec::new();
+        let mut is_full = false;
         for cell in &cells {
             let mut pairs = GroupNumbers::of(cell.groups());
             cell.each_conflict(|at, other| {
                 let (a, b) = (cell.site_of(at), cell.site_of(other));
-                if freed && !cell.has_end(at, other) && !cell.has_end(other, at) {
+                if freed && !cell.is_pair(at, other, true) {
                     return;
                 }
                 let positions = positions_of(a, b);
@@ -139,16 +149,25 @@ impl<'t> Candidates<'t> {
                     return;
                 };
                 let first = (cell.sites[x as usize].first(), cell.sites[y as usize].first());
-                let number = *numbers.entry(positions).or_insert_with(|| {
-                    let candidate = Candidate {
-                        positions,
-                        nearest: Vec::new(),
-                        first,
-                        total: 0,
-                    };
-                    found.push((candidate, Nearest::default()));
-                    found.len() as u32 - 1
-                });
+                let number = match numbers.get(&positions) {
+                    Some(&number) => number,
+                    None if found.len() == most => {
+                        is_full = true;
+                        return;
+                    }
+                    None => {
+                        let candidate = Candidate {
+                            positions,
+                            nearest: Vec::new(),
+                            first,
+                            total: 0,
+                        };
+                        let number = found.len() as u32;
+                        found.push((candidate, Nearest::default()));
+                        numbers.insert(positions, number);
+                        number
+                    }
+                };
                 let candidate = &mut found[number as usize].0;
                 candidate.total += cell.instances(at, other);
                 candidate.first = candidate.first.min(first);
@@ -166,6 +185,7 @@ impl<'t> Candidates<'t> {
             };
             nearest::search(trace, contexts, needs, &cell.sites, &number, &mut found);
         }
+        let all = if is_full { count(&cells, freed) } else { found.len() };
         let mut list: Vec<Candidate> = found
             .into_iter()
             .map(|(candidate, nearest)| Candidate {
@@ -182,10 +202,37 @@ impl<'t> Candidates<'t> {
             contexts,
             needs,
             ending: ending.map(|site| site.pc).collect(),
+            unlisted: all - list.len(),
             cells,
             list,
         }
     }
+}
+
+/// How many pairs of positions conflict, in memory for the positions alone; `freed`: where something is freed.
+fn count(cells: &[Cell], freed: bool) -> usize {
+    let mut groups_at: HashMap<CodePosition, Vec<(&Cell, u32)>> = HashMap::new();
+    for cell in cells {
+        for group in 0..cell.groups() as u32 {
+            let at = groups_at.entry(cell.site_of(group).pc).or_default();
+            at.push((cell, group));
+        }
+    }
+    let mut partners = HashSet::new();
+    let mut all = 0;
+    for (&position, groups) in &groups_at {
+        partners.clear();
+        for &(cell, group) in groups {
+            for other in 0..cell.groups() as u32 {
+                let place = cell.site_of(other).pc;
+                if place >= position && !partners.contains(&place) && cell.is_pair(group, other, freed) {
+                    partners.insert(place);
+                }
+            }
+        }
+        all += partners.len();
+    }
+    all
 }
 
 /// The positions of two sites, the smaller first.

@@ -10,6 +10,7 @@ use super::plan;
 use super::program_end;
 use super::reports::{ReportArgs, name_unused};
 use super::watch::{Bytes, Watch};
+use anyhow::Context;
 use std::ffi::OsString;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
@@ -54,12 +55,12 @@ pub struct AnalyzeArgs {
     json: bool,
     /// Decide only the M-th of N shards of the plan that `witness plan` wrote; `witness merge` combines them.
     #[arg(long, env = "WITNESS_SHARD", value_name = "M/N", value_parser = shard,
-        conflicts_with_all = ["json", "report", "suppressions", "baseline", "instances", "explanations", "budget", "solver", "model", "find", "regions", "order", "first_events"])]
+        conflicts_with_all = ["json", "report", "suppressions", "baseline", "instances", "explanations", "budget", "solver", "model", "find", "regions", "order", "max_pairs", "first_events"])]
     shard: Option<Shard>,
     /// Be one of any number of workers on the plan that `witness plan` wrote: decide shards of N that nobody else works
     /// on, until all are done. All workers name the same N, some times their number.
     #[arg(long, env = "WITNESS_ANY_SHARD_OF", value_name = "N",
-        conflicts_with_all = ["shard", "json", "report", "suppressions", "baseline", "instances", "explanations", "budget", "solver", "model", "find", "regions", "order", "first_events"])]
+        conflicts_with_all = ["shard", "json", "report", "suppressions", "baseline", "instances", "explanations", "budget", "solver", "model", "find", "regions", "order", "max_pairs", "first_events"])]
     any_shard_of: Option<NonZeroU32>,
     /// Seconds after which a shard is taken from a worker that has shown no sign of life: the same for all workers.
     #[arg(long, env = "WITNESS_LEASE", value_name = "SECONDS", default_value = "30", requires = "any_shard_of",
@@ -129,6 +130,10 @@ pub struct AnalysisArgs {
     /// than a microsecond for each, as many as there are ten for].
     #[arg(long, env = "WITNESS_FIRST_EVENTS", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     first_events: Option<u64>,
+    /// Pairs of code positions to decide, at most: their number grows with the square of that of the positions. The
+    /// others are counted, and unknown.
+    #[arg(long, env = "WITNESS_MAX_PAIRS", value_name = "N", default_value_t = Options::default().most_pairs)]
+    max_pairs: u32,
     /// The folder in which to store and find the results [default: TRACE.witnesses].
     #[arg(long, env = "WITNESS_STORE", value_name = "DIR")]
     store: Option<PathBuf>,
@@ -397,6 +402,7 @@ impl AnalysisArgs {
                 RegionsArg::Any => Regions::Any,
                 RegionsArg::All => Regions::All,
             },
+            most_pairs: self.max_pairs,
             beginning: Beginning {
                 events: self.first_events,
                 seconds: self.time_limit,
@@ -549,7 +555,18 @@ impl AnalysisArgs {
         let orders = self.orders(path, trace);
         self.say_missing(path, trace);
         let mut lock_sets = self.lock_sets(trace);
-        let scope = lock_sets.as_ref().map(|sets| scope_of_warnings(trace, &sets.warnings));
+        let most = options.most_pairs as usize;
+        let scope = lock_sets.as_ref().map(|sets| {
+            let scope = scope_of_warnings(trace, &sets.warnings, most);
+            scope.with_context(|| {
+                let path = path.display();
+                format!(
+                    "{path}: the variables that lock sets warn of have more than {most} pairs of positions; \
+                     --max-pairs allows more, a shorter recording has fewer (`witness record --max-events`)"
+                )
+            })
+        });
+        let scope = scope.transpose()?;
         let work = Work {
             scope: scope.as_ref(),
             threads: self.threads(),
@@ -565,6 +582,7 @@ impl AnalysisArgs {
         }
         analysis.lock_sets = lock_sets;
         watch.all_decided("names and lines");
+        say_unlisted(path, &analysis);
         let late = |pair: &&Pair| matches!(pair.verdict, Verdict::Unknown(Unknown::Time));
         let left = analysis.pairs.iter().filter(late).count();
         if left > 0 {
@@ -633,6 +651,7 @@ pub fn from_report(options: &results::Options) -> Options {
         form: options.model,
         find: options.find,
         regions: options.regions,
+        most_pairs: options.max_pairs,
         beginning: Beginning {
             events: options.first_events,
             seconds: None,
@@ -652,6 +671,7 @@ pub fn to_report(options: &Options, trace: &Trace) -> results::Options {
         model: options.form,
         find: options.find,
         regions: options.regions,
+        max_pairs: options.most_pairs,
         first_events: trace.first_events(),
     }
 }
@@ -681,6 +701,19 @@ pub fn stored<'a>(findings: Findings<'a>, folder: &'a Path) -> Findings<'a> {
             );
             findings
         }
+    }
+}
+
+/// Says on stderr how many pairs there were too many.
+pub fn say_unlisted(path: &Path, analysis: &Analysis) {
+    if analysis.unlisted > 0 {
+        say!(
+            "witness: {}: {} pairs of code positions conflict; only {} of them are decided, the others unknown: \
+             --max-pairs decides more, a shorter recording has fewer (`witness record --max-events`)",
+            path.display(),
+            analysis.pairs.len() + analysis.unlisted,
+            analysis.pairs.len()
+        );
     }
 }
 

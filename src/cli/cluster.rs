@@ -10,6 +10,7 @@ use super::input::InputArgs;
 use super::output::{print, say};
 use super::plan;
 use anyhow::{Context, bail, ensure};
+use safe_files::ScratchFolder;
 use std::env::current_exe;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -129,8 +130,8 @@ pub fn cluster(args: &ClusterArgs) -> anyhow::Result<ExitCode> {
         args.workers
             .saturating_mul(NonZeroU32::new(SHARDS_OF_WORKER).expect("more than none")),
     );
-    let workers = args.workers_job(&logs, of)?;
     if args.show {
+        let workers = args.workers_job(&logs, of)?;
         let merge = args.merge_job(&logs, "ARRAY")?;
         print(|out| {
             workers.show(out)?;
@@ -139,7 +140,10 @@ pub fn cluster(args: &ClusterArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::Nothing);
     }
     let (count, _) = plan::make(&args.input, &args.analysis)?;
-    safe_files::make_folder(&logs).with_context(|| logs.display().to_string())?;
+    // New, so that nothing lies there under the names that logs will have, which the numbers of jobs tell before.
+    let made = safe_files::make_folder(&logs).and_then(|()| ScratchFolder::new_in(&logs, "jobs"));
+    let logs = made.with_context(|| logs.display().to_string())?.keep();
+    let workers = args.workers_job(&logs, of)?;
     let array = workers.submit()?;
     let merge = args.merge_job(&logs, &array)?.submit().inspect_err(|_| {
         say!("witness: job {array} works without a job that merges what it finds: `scancel {array}` ends it");

@@ -9,10 +9,12 @@ use super::live::CompanionArgs;
 use super::output::{Color, say};
 use super::reports::{ReportArgs, name_unused};
 use super::runs;
+use super::watch::Watch;
 use anyhow::{Context, bail};
+use safe_files::read_given;
 use std::cell::RefCell;
 use std::ffi::OsString;
-use std::io::Read;
+use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -117,17 +119,23 @@ pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
     if let Some(option) = args.analysis.only_of_whole() {
         bail!("confirm is about warnings: {option} is for analyze, run and explore");
     }
-    let mut warnings = read_all(reports, args.format)?;
-    retain_asked(&mut warnings, args.analysis.options().find);
-    let questions: Vec<Question> = decided(&warnings).map(Question::of).collect();
+    // Of a trace that is there already, reports are a part.
+    let watch = trace.map(|path| args.analysis.watch(path, "reading", None));
     let options = args.analysis.options();
+    let options = Options {
+        until: watch.as_ref().map_or(options.until, Watch::until),
+        ..options
+    };
+    let mut warnings = read_all(reports, args.format)?;
+    retain_asked(&mut warnings, options.find);
+    let questions: Vec<Question> = decided(&warnings).map(Question::of).collect();
     let (asked, all_schedules) = match trace {
         Some(path) => {
-            let watch = args.analysis.watch(path, "reading", None);
             let opened = import::open(path, None, false)?;
-            let asked = ask(path, &opened.file, &questions, &options)?;
-            drop(watch);
-            (vec![asked], None)
+            if let Some(watch) = &watch {
+                watch.stage("deciding");
+            }
+            (vec![ask(path, &opened.file, &questions, &options)?], None)
         }
         None => record_until_witnessed(args, &warnings, &questions, &options)?,
     };
@@ -139,6 +147,10 @@ pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
         exploration: all_schedules.as_ref(),
         keeps: false,
     };
+    if let Some(watch) = &watch {
+        watch.stage("reports");
+        watch.hide();
+    }
     report(&telling, &warnings, asked, color)
 }
 
@@ -159,17 +171,17 @@ pub fn read_all(reports: &[PathBuf], format: Option<Format>) -> anyhow::Result<V
     Ok(warnings)
 }
 
+/// Bytes of a report at most.
+const LARGEST_REPORT: u64 = 1 << 30;
+
 fn read(path: &Path, format: Option<Format>) -> anyhow::Result<Vec<Warning>> {
     let (name, bytes) = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin()
-            .lock()
-            .read_to_end(&mut bytes)
-            .context("cannot read standard input")?;
-        ("standard input".to_owned(), bytes)
+        let read = read_given(std::io::stdin().lock(), LARGEST_REPORT);
+        ("standard input".to_owned(), read.context("cannot read standard input")?)
     } else {
         let name = path.display().to_string();
-        let bytes = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
+        let read = File::open(path).and_then(|file| read_given(file, LARGEST_REPORT));
+        let bytes = read.with_context(|| format!("cannot read {name}"))?;
         (name, bytes)
     };
     if bytes.starts_with(b"\x89WITNESS") {

@@ -37,7 +37,7 @@ impl Follow for Stages<'_> {
         self.0.stage(name);
     }
 
-    fn begin(&self, _: &[Candidate]) -> Result<Vec<Decision>, Infallible> {
+    fn begin(&self, _: &[Candidate], _: usize) -> Result<Vec<Decision>, Infallible> {
         Ok(Vec::new())
     }
 
@@ -115,8 +115,8 @@ impl Follow for Following<'_> {
         self.watch.stage(name);
     }
 
-    fn begin(&self, candidates: &[Candidate]) -> anyhow::Result<Vec<Decision>> {
-        let plan = Plan::new(self.trace, self.options, candidates);
+    fn begin(&self, candidates: &[Candidate], unlisted: usize) -> anyhow::Result<Vec<Decision>> {
+        let plan = Plan::new(self.trace, self.options, candidates, unlisted);
         if self.plan.is_some_and(|planned| *planned != plan) {
             bail!("the trace's candidates differ from its plan's; run `witness plan` again");
         }

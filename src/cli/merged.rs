@@ -236,6 +236,9 @@ impl<'a> Merged<'a> {
         };
         let found = |said: &Said| *said <= Said::Witnessed;
         let one_thread = self.traces.iter().all(|one| one.one_thread);
+        if self.traces.iter().any(|one| one.analysis.unlisted > 0) {
+            return false;
+        }
         one_thread || (self.best.values().any(found) && !self.best.values().any(open))
     }
 

@@ -1,7 +1,7 @@
 //! `witness plan`, `witness analyze --shard` and `witness merge`: one analysis on several machines.
 
 use super::ExitCode;
-use super::analyze::{AnalysisArgs, ReportTarget, from_report, show, to_report, warn_if_cut};
+use super::analyze::{AnalysisArgs, ReportTarget, from_report, say_unlisted, show, to_report, warn_if_cut};
 use super::execution::must_be_execution;
 use super::follow::{Following, ShardIsTaken, Stages};
 use super::input::InputArgs;
@@ -84,8 +84,8 @@ pub fn make(input: &InputArgs, analysis: &AnalysisArgs) -> anyhow::Result<(usize
     warn_if_cut(path, &trace);
     must_be_execution(path, &trace)?;
     watch.stage("candidates");
-    let plan = with_candidates(&trace, &options, |candidates| {
-        Plan::new(trace.id(), to_report(&options, &trace), candidates)
+    let plan = with_candidates(&trace, &options, |candidates, unlisted| {
+        Plan::new(trace.id(), to_report(&options, &trace), candidates, unlisted)
     });
     drop(watch);
     let file = plan.save(&analysis.folder(path))?;
@@ -128,6 +128,8 @@ pub fn carry_out(
     };
     let options = Options {
         until: watch.until(),
+        // Whatever its options say, no more than it has.
+        most_pairs: plan.candidates.len() as u32,
         ..from_report(&plan.options)
     };
     let decisions = decide_with(trace, &options, &work, &following)?;
@@ -150,6 +152,8 @@ pub fn work(
     let (id, binding) = (plan.id(), Binding::of(path));
     let options = Options {
         until: watch.until(),
+        // Whatever its options say, no more than it has.
+        most_pairs: plan.candidates.len() as u32,
         ..from_report(&plan.options)
     };
     let mut leases = Leases::new(&folder, &id, of, lasts, std::process::id());
@@ -254,7 +258,9 @@ pub fn merge(args: &MergeArgs, color: Color) -> anyhow::Result<ExitCode> {
             decision.number
         );
     }
-    let analysis = join(&trace, &from_report(&plan.options), shards.decisions);
+    let mut analysis = join(&trace, &from_report(&plan.options), shards.decisions);
+    analysis.unlisted = plan.unlisted;
+    say_unlisted(path, &analysis);
     let (filters, root) = (args.reports.filters()?, args.reports.root());
     let target = ReportTarget {
         filters: &filters,

@@ -43,6 +43,7 @@ type Written = Arc<Mutex<Vec<PathBuf>>>;
 /// The forms that commands write in words of their own.
 const TEXT: &str = "text";
 const JSON: &str = "json";
+const CSV: &str = "csv";
 
 /// The form whose lines are commands to a service that runs builds.
 const COMMANDS: &str = "github";
@@ -164,12 +165,17 @@ impl ReportArgs {
                 None => print(|out| to(out, Paint { on: color.for_stdout() }))?,
                 Some(path) => self
                     .put(path, ".part", &|out| match target.form {
-                        TEXT => {
-                            let mut out = Escaped::new(out, false);
+                        // Its lines end as its form wants.
+                        CSV => to(out, Paint::default()),
+                        form => {
+                            let mut out = match form {
+                                TEXT => Escaped::new(out, false),
+                                // Of these, some lines begin so.
+                                _ => Escaped::with_commands(out),
+                            };
                             to(&mut out, Paint::default())?;
                             Ok(out.flush()?)
                         }
-                        _ => to(out, Paint::default()),
                     })
                     .with_context(|| format!("cannot write the report {}", path.display()))?,
             }

@@ -23,7 +23,7 @@ use witness::results::Summary;
 use witness::verdict::Verdict;
 
 /// How long an analysis may go on after its time limit, to stop in good order.
-const GRACE: Duration = Duration::from_millis(800);
+const GRACE: Duration = Duration::from_millis(600);
 
 /// Time between two looks.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -299,6 +299,7 @@ fn better(runs: [(&Trace, &Analysis, &Answer); 2]) -> usize {
                 budget: 0,
                 solver: crate::analyze::Solver::Both,
                 model: crate::encode::Form::Prefix,
+                max_pairs: 0,
                 first_events: None,
             },
             folder: None,

@@ -20,8 +20,17 @@ pub struct Meant<'t> {
 pub struct Threads {
     /// By thread: its priority, and the line that says so.
     priorities: Vec<Option<(i64, u32)>>,
-    /// Two threads that never run at the same time, the first with the lower number, and the line that says so.
-    apart: HashMap<(ThreadId, ThreadId), u32>,
+    /// Who never runs at the same time.
+    apart: Vec<Apart>,
+}
+
+/// Threads of which none ever runs at the same time as one of the others. Sets: their pairs are as many as the square.
+#[derive(Clone, Debug)]
+struct Apart {
+    /// Whether each thread is one of the former, and of the latter.
+    threads: [Vec<bool>; 2],
+    /// The line that says so.
+    line: u32,
 }
 
 impl Threads {
@@ -37,7 +46,12 @@ impl Threads {
     /// The line by which two threads never run at the same time.
     #[must_use]
     pub fn keep_apart(&self, one: ThreadId, other: ThreadId) -> Option<u32> {
-        self.apart.get(&(one.min(other), one.max(other))).copied()
+        let apart = |said: &&Apart| {
+            let [a, b] = &said.threads;
+            let are = |one: ThreadId, other: ThreadId| a[one.index()] && b[other.index()];
+            one != other && (are(one, other) || are(other, one))
+        };
+        self.apart.iter().find(apart).map(|said| said.line)
     }
 
     /// Whether nothing is said.
@@ -188,7 +202,7 @@ impl<'t> Meant<'t> {
         };
         let mut threads = Threads {
             priorities: vec![None; self.trace.threads()],
-            apart: HashMap::new(),
+            apart: Vec::new(),
         };
         for Stated { line, what } in &self.design.priorities {
             for thread in of(&what.0) {
@@ -200,13 +214,13 @@ impl<'t> Meant<'t> {
             what: [one, other],
         } in &self.design.apart
         {
-            for (one, other) in of(one)
-                .into_iter()
-                .flat_map(|one| of(other).into_iter().map(move |other| (one, other)))
-            {
-                if one != other {
-                    threads.apart.entry((one.min(other), one.max(other))).or_insert(*line);
-                }
+            let are = |name: &str| -> Vec<bool> { names.iter().map(|names| names.are(name)).collect() };
+            let sets = [are(one), are(other)];
+            if sets.iter().all(|set| set.contains(&true)) {
+                threads.apart.push(Apart {
+                    threads: sets,
+                    line: *line,
+                });
             }
         }
         threads
@@ -355,7 +369,7 @@ mod tests {
     fn only_a_higher_priority_interrupts() {
         let threads = Threads {
             priorities: vec![Some((2, 1)), Some((1, 2)), None],
-            apart: HashMap::new(),
+            apart: Vec::new(),
         };
         let (high, low, other) = (ThreadId(0), ThreadId(1), ThreadId(2));
         assert_eq!(threads.keep_from_interrupting(high, low), Some((1, 2)));

@@ -9,7 +9,11 @@ mod meant;
 
 pub use meant::{Meant, Threads};
 
+use hashbrown::HashSet;
+use safe_files::read_given;
 use std::fmt;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A place in the code that is meant to be atomic.
@@ -60,6 +64,8 @@ pub struct Design {
     pub apart: Vec<Stated<[String; 2]>>,
     /// Variables of interest.
     pub slices: Vec<Stated<Variable>>,
+    /// The threads that have a priority.
+    prioritized: HashSet<String>,
 }
 
 /// Why a file is none of these.
@@ -72,7 +78,7 @@ pub enum DesignError {
         /// The file.
         path: PathBuf,
         /// What the system says.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// A line says nothing.
     #[error("{}:{line}: `{text}`: expected {expected}", path.display())]
@@ -88,6 +94,9 @@ pub enum DesignError {
     },
 }
 
+/// Bytes of a file at most: people write far fewer.
+const LONGEST: u64 = 1 << 20;
+
 const KINDS: &str = "`atomic:`, `redundant:`, `priority:`, `apart:` or `slice:`";
 const ATOMIC: &str = "`atomic: FUNCTION` or `atomic: FILE:FIRST-LAST`";
 const REDUNDANT: &str = "`redundant: VARIABLE VARIABLE`, two different ones";
@@ -101,7 +110,8 @@ impl Design {
     /// # Errors
     /// [`DesignError`] names the file and the line.
     pub fn read(path: &Path) -> Result<Design, DesignError> {
-        let text = std::fs::read_to_string(path).map_err(|source| DesignError::Io {
+        let read = || String::from_utf8(read_given(File::open(path)?, LONGEST)?).map_err(io::Error::other);
+        let text = read().map_err(|source| DesignError::Io {
             path: path.to_owned(),
             source,
         })?;
@@ -162,7 +172,7 @@ impl Design {
             "priority" => {
                 let (thread, number) = two().ok_or(PRIORITY)?;
                 let number = number.parse().map_err(|_| PRIORITY)?;
-                if self.priorities.iter().any(|stated| stated.what.0 == thread) {
+                if !self.prioritized.insert(thread.to_owned()) {
                     return Err(PRIORITY);
                 }
                 let what = (thread.to_owned(), number);

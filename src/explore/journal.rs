@@ -31,6 +31,19 @@ const SEAL: usize = 64;
 /// No trace of a run that is explored comes near it: a length beyond it is damage.
 const LONGEST: u32 = 1 << 30;
 
+/// What is explored takes less, and what was learnt from a run, with its trace: both are compressed, or nearly.
+const LONGEST_SUBJECT: u32 = 64 << 20;
+const LONGEST_FRAME: u32 = LONGEST + (LONGEST >> 4);
+
+/// What stands at a place of the file.
+enum Frame {
+    Whole(Vec<u8>),
+    /// Nothing, or what was not finished.
+    NotWhole,
+    /// What announces more than any is long.
+    TooLong,
+}
+
 /// Variables that say where and how a program was started, not what it is to do.
 const INCIDENTAL: [&str; 8] = ["_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "WINDOWID", "STY"];
 
@@ -243,24 +256,35 @@ impl Journal {
 
     /// The frame at the end of what was read; `None` where there is none, or one that was not finished.
     fn next_frame(&mut self) -> Result<Option<Vec<u8>>, JournalError> {
-        let mut read = || -> io::Result<Option<Vec<u8>>> {
+        let mut read = || -> io::Result<Frame> {
             self.file.seek(SeekFrom::Start(self.end))?;
             let mut head = [0; FRAME];
             if (&self.file).take(FRAME as u64).read(&mut head)? < FRAME {
-                return Ok(None);
+                return Ok(Frame::NotWhole);
             }
             let [l0, l1, l2, l3, c0, c1, c2, c3] = head;
             let length = u32::from_le_bytes([l0, l1, l2, l3]);
+            let longest = if self.subject.is_empty() {
+                LONGEST_SUBJECT
+            } else {
+                LONGEST_FRAME
+            };
+            if length > longest {
+                return Ok(Frame::TooLong);
+            }
             let mut frame = Vec::new();
             (&self.file).take(length.into()).read_to_end(&mut frame)?;
             let whole = frame.len() == length as usize && crc32c(&frame) == u32::from_le_bytes([c0, c1, c2, c3]);
-            Ok(whole.then_some(frame))
+            Ok(if whole { Frame::Whole(frame) } else { Frame::NotWhole })
         };
-        let frame = read().map_err(|source| self.io(source))?;
-        if let Some(frame) = frame {
-            let content = self.unsealed(&frame)?;
-            self.end += (FRAME + frame.len()) as u64;
-            return Ok(Some(content));
+        match read().map_err(|source| self.io(source))? {
+            Frame::Whole(frame) => {
+                let content = self.unsealed(&frame)?;
+                self.end += (FRAME + frame.len()) as u64;
+                return Ok(Some(content));
+            }
+            Frame::TooLong => return Err(self.damaged("longer than any run")),
+            Frame::NotWhole => {}
         }
         // A frame that was not finished is the last one; with more behind it, the file is damaged.
         if self.is_followed().map_err(|source| self.io(source))? {

@@ -187,6 +187,9 @@ pub fn read(name: &str, bytes: Vec<u8>, format: Option<Format>, repair: bool) ->
     })
 }
 
+/// Bytes of one of the logs that lie in a folder, at most.
+const LARGEST_LOG: u64 = 4 << 30;
+
 /// The logs of all threads, together.
 fn folder(path: &Path, repair: bool) -> Result<Opened, ImportError> {
     let io = |path: &Path| {
@@ -200,7 +203,7 @@ fn folder(path: &Path, repair: bool) -> Result<Opened, ImportError> {
     }
     let mut records = Vec::new();
     for log in logs {
-        let bytes = std::fs::read(&log).map_err(io(&log))?;
+        let bytes = safe_files::read_named(&log, LARGEST_LOG).map_err(io(&log))?;
         rv_predict::unpack(&log.display().to_string(), &bytes, &mut records)?;
     }
     let format = Format::RvPredict;

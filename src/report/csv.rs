@@ -6,6 +6,7 @@
 use super::command::replay_command;
 use super::paths::seen;
 use super::{Exporter, Findings, Unfinished};
+use crate::escape::printable;
 use crate::trace::EventId;
 use std::io::{self, Write};
 
@@ -89,7 +90,7 @@ fn place(findings: &Findings<'_>, event: EventId) -> [String; 3] {
     let frame = findings.words().frame(event);
     let file = frame.file.as_ref().map(|file| seen(file, &findings.root.folder).path);
     let line = frame.line.map(|line| line.to_string());
-    [file, line, frame.function].map(Option::unwrap_or_default)
+    [file, line, frame.function].map(|text| printable(&text.unwrap_or_default()).into_owned())
 }
 
 fn write_row(fields: &Fields, out: &mut dyn Write) -> io::Result<()> {
@@ -97,8 +98,12 @@ fn write_row(fields: &Fields, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{}\r\n", fields.join(","))
 }
 
-/// A field, quoted where it would otherwise end early.
+/// A field, quoted where it would otherwise end early. A spreadsheet takes what begins like a formula for one, whatever
+/// quotes are around it, but for an apostrophe.
 fn field(text: &str) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        return field(&format!("'{text}"));
+    }
     if text.contains(['"', ',', '\r', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
@@ -113,6 +118,8 @@ mod tests {
     #[test]
     fn nothing_ends_a_field_early() {
         assert_eq!(field("a.c"), "a.c");
+        assert_eq!(field("=HYPERLINK(\"x\",1)"), "\"'=HYPERLINK(\"\"x\"\",1)\"");
+        assert_eq!(field("-[Cell draw]"), "'-[Cell draw]");
         assert_eq!(field("f(int, int)"), "\"f(int, int)\"");
         assert_eq!(field("a \"b\"\r\nc"), "\"a \"\"b\"\"\r\nc\"");
     }

@@ -6,6 +6,7 @@
 use super::command::replay_command;
 use super::paths::seen;
 use super::{Exporter, Findings, Unfinished};
+use crate::escape::printable;
 use crate::results::{Summary, unknown_name};
 use crate::trace::EventId;
 use crate::verdict::Verdict;
@@ -105,7 +106,8 @@ fn command(
 
 /// The text of a command: it ends with the line.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    let text = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    printable(&text).into_owned()
 }
 
 /// The value of a property: it also ends at a comma or colon.
@@ -120,6 +122,7 @@ mod tests {
     #[test]
     fn nothing_ends_a_command_early() {
         assert_eq!(data("50%\r\na: b, c"), "50%25%0D%0Aa: b, c");
+        assert_eq!(property("a\u{1b}[2J\u{202e}b"), "a\\u{1b}[2J\\u{202e}b");
         assert_eq!(property("C:/a,b.c\n"), "C%3A/a%2Cb.c%0A");
     }
 }

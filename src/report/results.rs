@@ -24,6 +24,8 @@ impl Summary {
         for row in findings.shown() {
             summary.count(&row.of.verdict);
         }
+        summary.unlisted = findings.analysis.unlisted;
+        summary.unknown += summary.unlisted;
         for row in findings.shown_deadlocks() {
             match &row.of.verdict {
                 Verdict::Witnessed(_) => summary.deadlocks += 1,
@@ -50,6 +52,7 @@ impl Summary {
             refuted: all.refuted + one.refuted,
             not_in_trace: all.not_in_trace + one.not_in_trace,
             unknown: all.unknown + one.unknown,
+            unlisted: all.unlisted + one.unlisted,
             suppressed: all.suppressed + one.suppressed,
             known: all.known + one.known,
             orders: all.orders + one.orders,

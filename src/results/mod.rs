@@ -7,7 +7,7 @@ mod exploration;
 
 pub use exploration::{ExplorationResult, FoundResult, UNPROVEN_RACE};
 
-use crate::analyze::Solver;
+use crate::analyze::{self, Solver};
 use crate::encode::Form;
 use crate::schedule::Goal;
 use crate::session::failure_of;
@@ -124,9 +124,21 @@ pub struct Options {
     /// Where atomicity violations were looked for: `serial`, `any` or `all`; absent if nobody said where.
     #[serde(default, skip_serializing_if = "Regions::is_default")]
     pub regions: Regions,
+    /// How many pairs were decided at most; absent if nobody said how many.
+    #[serde(default = "default_most_pairs", skip_serializing_if = "is_default_most_pairs")]
+    pub max_pairs: u32,
     /// How many events of the trace were analyzed; absent if all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_events: Option<u64>,
+}
+
+fn default_most_pairs() -> u32 {
+    analyze::Options::default().most_pairs
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_default_most_pairs(most: &u32) -> bool {
+    *most == default_most_pairs()
 }
 
 /// The trace that was analyzed.
@@ -366,8 +378,11 @@ pub struct Summary {
     /// Pairs that only what happened in this trace excludes.
     #[serde(default)]
     pub not_in_trace: usize,
-    /// Undecided pairs.
+    /// Undecided pairs, also those that are not listed.
     pub unknown: usize,
+    /// Those of them that are not listed, since there are more pairs than `--max-pairs`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unlisted: usize,
     /// Pairs that are not shown, since a suppression hides them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub suppressed: usize,
@@ -415,6 +430,7 @@ impl std::fmt::Display for Summary {
             refuted,
             not_in_trace,
             unknown,
+            unlisted,
             suppressed,
             known,
             uses_after_free,
@@ -464,6 +480,9 @@ impl std::fmt::Display for Summary {
                 write!(f, ", {not_in_trace} not in this trace")?;
             }
             write!(f, ", {unknown} unknown")?;
+            if unlisted > 0 {
+                write!(f, " ({unlisted} beyond --max-pairs)")?;
+            }
         }
         if suppressed > 0 {
             write!(f, ", {suppressed} suppressed")?;

@@ -19,6 +19,12 @@ use std::path::{Path, PathBuf};
 const SCHEMA: &str = "witness-decisions/2";
 /// Bytes of a longer first line, which is none.
 const LONGEST_HEADER: u64 = 4096;
+/// Bytes of a longer line, which is none: a schedule is far shorter than the trace that it is of.
+const LONGEST_LINE: u64 = 1 << 28;
+/// Bytes of all shards of a folder.
+const MOST_OF_SHARDS: u64 = 4 * LARGEST;
+/// Missing shards that are named.
+const NAMED: usize = 16;
 /// What lines are sealed as.
 const PURPOSE: &str = "decision";
 
@@ -127,16 +133,19 @@ impl Journal {
             Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
             locked => at(path, locked.map_err(io::Error::from))?,
         }
-        let mut bytes = Vec::new();
-        at(path, file.read_to_end(&mut bytes))?;
         let header = Header::new(plan, shard);
         let lines = Lines::of(&binding, &header);
         let (mut good, mut decisions) = (0, BTreeMap::new());
-        for (number, text) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
+        // Line by line, up to the first that this user has not sealed: whatever lies there, no more of it is read.
+        let mut reader = BufReader::new(&file);
+        let (mut text, mut longest) = (Vec::new(), LONGEST_HEADER);
+        loop {
+            text.clear();
+            at(path, (&mut reader).take(longest).read_until(b'\n', &mut text))?;
             let read = text.strip_suffix(b"\n").and_then(parse);
             match read.filter(|read| lines.has_sealed(read)).map(|read| read.content) {
-                Some(Line::Header(found)) if number == 0 && found == header => {}
-                Some(Line::Decision(decision)) if number > 0 => drop(decisions.insert(decision.number, decision)),
+                Some(Line::Header(found)) if good == 0 && found == header => longest = LONGEST_LINE,
+                Some(Line::Decision(decision)) if good > 0 => drop(decisions.insert(decision.number, decision)),
                 _ => break,
             }
             good += text.len() as u64;
@@ -244,7 +253,7 @@ struct Part {
 pub fn load_shards(folder: &Path, plan: &PlanId, binding: &Binding) -> Result<Shards, StoreError> {
     let shards = folder.join("shards");
     let mut found: BTreeMap<u32, BTreeMap<u32, Part>> = BTreeMap::new();
-    let mut foreign = Vec::new();
+    let (mut foreign, mut together) = (Vec::new(), 0);
     let entries = match fs::read_dir(&shards) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         entries => Some(at(&shards, entries)?),
@@ -253,6 +262,15 @@ pub fn load_shards(folder: &Path, plan: &PlanId, binding: &Binding) -> Result<Sh
         let path = at(&shards, entry)?.path();
         if path.extension().is_none_or(|extension| extension != "decisions") {
             continue;
+        }
+        let about = at(&shards, fs::symlink_metadata(&path))?;
+        together += about.len();
+        if together > MOST_OF_SHARDS {
+            let why = format!(
+                "with the shards before it, this is more than {} GiB: remove those of other plans",
+                MOST_OF_SHARDS >> 30
+            );
+            return at(&path, Err(io::Error::other(why)));
         }
         let (header, part) = read_shard(&path, binding)?;
         if header.plan == *plan && header.schema == SCHEMA {
@@ -264,9 +282,15 @@ pub fn load_shards(folder: &Path, plan: &PlanId, binding: &Binding) -> Result<Sh
     }
     foreign.sort();
     let complete = |(of, parts): &(u32, BTreeMap<u32, Part>)| parts.len() == *of as usize;
-    let missing = |(of, parts): &(u32, BTreeMap<u32, Part>)| {
-        let missing = (1..=*of).filter(|number| !parts.contains_key(number));
-        missing.map(|number| format!("{number}/{of}")).collect::<Vec<_>>()
+    let missing = |(of, parts): &(u32, BTreeMap<u32, Part>)| *of as usize - parts.len();
+    // A file can say that there are billions.
+    let names = |set: &(u32, BTreeMap<u32, Part>)| {
+        let (of, parts) = set;
+        let numbers = (1..=*of).filter(|number| !parts.contains_key(number));
+        let mut names: Vec<String> = numbers.take(NAMED).map(|number| format!("{number}/{of}")).collect();
+        let others = missing(set) - names.len();
+        names.extend((others > 0).then(|| format!("and {others} more")));
+        names
     };
     let mut sets: Vec<_> = found.into_iter().collect();
     if let Some(place) = sets.iter().position(complete) {
@@ -278,7 +302,11 @@ pub fn load_shards(folder: &Path, plan: &PlanId, binding: &Binding) -> Result<Sh
         });
     }
     // The set that lacks least is the one that somebody is about to complete.
-    let missing = sets.iter().map(missing).min_by_key(Vec::len).unwrap_or_default();
+    let missing = sets
+        .iter()
+        .min_by_key(|set| missing(set))
+        .map(names)
+        .unwrap_or_default();
     Err(StoreError::Shards {
         folder: shards,
         missing,
@@ -300,7 +328,8 @@ fn read_shard(path: &Path, binding: &Binding) -> Result<(Header, Part), StoreErr
             return Err(damaged(number));
         };
         if let (Line::Header(found), 0) = (&read.content, number) {
-            header = Some(found.clone());
+            let (number, of) = found.shard;
+            header = Shard::new(number, of).map(|_| found.clone());
         }
         is_ours &= header
             .as_ref()

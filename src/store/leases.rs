@@ -204,6 +204,7 @@ mod tests {
             trace: "0".to_owned(),
             options: serde_json::from_str(OPTIONS).expect("options"),
             candidates: Vec::new(),
+            unlisted: 0,
         }
     }
 

@@ -266,7 +266,7 @@ pub fn load(folder: &Path, trace: TraceId, binding: &Binding) -> Result<Found, S
 /// # Errors
 /// [`StoreError`] if it cannot be read or is malformed.
 pub fn read_schedule(path: &Path) -> Result<Schedule, StoreError> {
-    parse_schedule(path, fs::read(path))
+    parse_schedule(path, safe_files::read_named(path, LARGEST))
 }
 
 fn parse_schedule(path: &Path, read: io::Result<Vec<u8>>) -> Result<Schedule, StoreError> {

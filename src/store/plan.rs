@@ -28,6 +28,14 @@ pub struct Plan {
     pub options: Options,
     /// The candidates, in the order of their first conflict in the trace.
     pub candidates: Vec<PlannedPair>,
+    /// How many further pairs nobody decides: there are more than the options allow.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unlisted: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// One candidate of a plan.
@@ -51,9 +59,9 @@ impl fmt::Display for PlanId {
 }
 
 impl Plan {
-    /// The plan to decide `candidates` of a trace.
+    /// The plan to decide `candidates` of a trace, and not so many others.
     #[must_use]
-    pub fn new(trace: TraceId, options: Options, candidates: &[Candidate]) -> Plan {
+    pub fn new(trace: TraceId, options: Options, candidates: &[Candidate], unlisted: usize) -> Plan {
         let planned = |candidate: &Candidate| PlannedPair {
             positions: (
                 format!("{:x}", candidate.positions.0),
@@ -67,6 +75,7 @@ impl Plan {
             trace: trace.to_string(),
             options,
             candidates: candidates.iter().map(planned).collect(),
+            unlisted,
         }
     }
 

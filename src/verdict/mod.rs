@@ -13,6 +13,8 @@ use crate::trace::{CellId, CodePosition, EventId, ObjectId, ThreadId};
 pub struct Analysis {
     /// One entry per pair of code positions, ordered by the positions' first conflict in the trace.
     pub pairs: Vec<Pair>,
+    /// How many further pairs conflict, of which nothing is known: there were too many to list.
+    pub unlisted: usize,
     /// One entry per cycle of code positions at which threads wait for each other, in the order of the trace.
     pub deadlocks: Vec<Deadlock>,
     /// Whether there may be further cycles: there were too many to look at all.

@@ -13,6 +13,7 @@ mod program;
 
 mod by_design;
 mod confirm;
+mod cut;
 
 use command::{run, witness};
 use program::{POLICIES, Program, place};

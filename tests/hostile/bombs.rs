@@ -186,6 +186,69 @@ fn many_threads_and_nested_locks_are_refused_before_they_cost_much() {
     }
 }
 
+/// Accesses of one variable, each at a position of its own: what they conflict in grows with the square.
+fn crowded(place: &Place, name: &str, positions: u64) {
+    let mut crowd = writer(place, name);
+    crowd.define_thread(ThreadInfo::default());
+    let mem = MemRange { addr: 0x1000, size: 4 };
+    let child = ThreadId(1);
+    crowd.event(ThreadId(0), 1, Op::Begin).expect("an event");
+    crowd.event(ThreadId(0), 2, Op::Fork { child }).expect("an event");
+    crowd.event(child, 3, Op::Begin).expect("an event");
+    for position in 0..positions {
+        let thread = ThreadId((position % 2) as u32);
+        let write = Op::Write { mem, value: 1 };
+        crowd.event(thread, 0x10_000 + position, write).expect("an event");
+    }
+    crowd.finish(ProgramEnd::Exited(0)).expect("a trace");
+}
+
+#[test]
+fn pairs_are_listed_up_to_a_number_and_counted_beyond() {
+    let place = Place::new("pairs");
+    crowded(&place, "small.bin", 40);
+    let all = place.witness(&["analyze", "small.bin"]).status(66);
+    assert!(all.stdout.contains(" witnessed, 0 pairs refuted, 0 unknown"), "{all:?}");
+    // Of 400 pairs, each of a position of either thread.
+    let few = place
+        .witness(&["analyze", "small.bin", "--max-pairs", "100"])
+        .status(66);
+    let counts = "100 data races witnessed, 0 pairs refuted, 300 unknown (300 beyond --max-pairs)";
+    assert!(few.stdout.contains(counts), "{few:?}");
+    let said = "400 pairs of code positions conflict; only 100 of them are decided";
+    assert!(few.stderr.contains(said), "{few:?}");
+    let none = place.witness(&["analyze", "small.bin", "--max-pairs", "0"]).status(3);
+    assert!(none.stdout.contains("400 unknown (400 beyond --max-pairs)"), "{none:?}");
+    // In parts, too.
+    place.witness(&["plan", "small.bin", "--max-pairs", "100"]).status(0);
+    for shard in ["1/2", "2/2"] {
+        place.witness(&["analyze", "small.bin", "--shard", shard]).status(0);
+    }
+    let merged = place.witness(&["merge", "small.bin"]).status(66);
+    assert_eq!((&merged.stdout, &merged.stderr), (&few.stdout, &few.stderr));
+    // A variable that lock sets warn of is not cleared.
+    let refused = place
+        .witness(&["analyze", "small.bin", "--candidates", "lockset", "--max-pairs", "100"])
+        .status(2);
+    assert!(
+        refused.stderr.contains("more than 100 pairs of positions"),
+        "{refused:?}"
+    );
+
+    crowded(&place, "large.bin", 6_000);
+    let length = fs::metadata(place.path("large.bin")).expect("a trace").len();
+    assert!(length < 4_000, "{length}");
+    let planned = place.witness(&["plan", "large.bin", "--memory-limit", "1G"]).status(0);
+    assert!(planned.stdout.contains("65536 pairs to decide"), "{planned:?}");
+    let few = ["--max-pairs", "500", "--memory-limit", "1G"];
+    let large = place
+        .witness(&[&["analyze", "large.bin"], &few[..]].concat())
+        .status(66);
+    let said = "9000000 pairs of code positions conflict; only 500 of them are decided";
+    assert!(large.stderr.contains(said), "{}", large.stderr);
+    assert!(large.stdout.contains("(8999500 beyond --max-pairs)"));
+}
+
 /// A trace whose next byte never comes: whatever a stage waits for, the time limit ends it.
 #[test]
 fn a_stage_that_never_ends_is_ended() {
@@ -210,4 +273,31 @@ fn a_stage_that_never_ends_is_ended() {
             assert!(outcome.stderr.contains(part), "{arguments:?}: {outcome:?}");
         }
     }
+}
+
+/// A report of another tool that never comes, and files of the user's that are longer than any.
+#[test]
+fn what_is_read_beside_a_trace_has_limits_of_its_own() {
+    let place = Place::new("beside");
+    place.record();
+    let pipe = place.path("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+    assert!(made.success());
+    let _writer = File::options().read(true).write(true).open(&pipe).expect("a pipe");
+    let outcome = place
+        .witness(&["confirm", "trace.bin", "pipe", "--time-limit", "0"])
+        .status(3);
+    assert!(
+        outcome.stderr.contains("trace.bin: out of time (reading)"),
+        "{outcome:?}"
+    );
+    for (option, limit) in [("--design", "1 MiB"), ("--suppressions", "16 MiB")] {
+        let outcome = place.witness(&["analyze", "trace.bin", option, "/dev/zero"]).status(2);
+        assert!(outcome.stderr.contains(&format!("longer than {limit}")), "{outcome:?}");
+    }
+    // A priority for each of many threads: as many comparisons as lines.
+    let lines: String = (0..50_000).map(|thread| format!("priority: t{thread} 1\n")).collect();
+    fs::write(place.path("design"), lines).expect("a design");
+    let priorities = ["analyze", "trace.bin", "--design", "design", "--json"];
+    place.witness(&priorities).status(66);
 }

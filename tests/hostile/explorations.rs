@@ -3,6 +3,10 @@
 use crate::command::Outcome;
 use crate::place::Place;
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Of an exploration in `out`, to its end.
 fn explore(place: &Place) -> Outcome {
@@ -114,6 +118,59 @@ fn traces_in_the_folder_of_an_exploration_are_not_believed() {
     assert!(forged > 1, "{forged}");
     let again = explore(&place).status(said.status);
     assert_eq!(statement(&again), statement(&said));
+}
+
+/// What lies under the name of a run may be a pipe that never ends, or a link to what matters.
+#[test]
+fn what_lies_under_the_name_of_a_run_is_replaced() {
+    let place = Place::new("forged-run");
+    fs::write(place.path("waits.c"), DEADLOCK).expect("a source");
+    place.gcc(&["-fsanitize=thread", "waits.c", "-o", "racy"]);
+    let said = explore(&place);
+    let runs = fs::read_dir(place.path("out")).expect("a folder");
+    let runs = runs.map(|entry| entry.expect("an entry").path());
+    let runs: Vec<_> = runs
+        .filter(|file| file.extension().is_some_and(|end| end == "bin"))
+        .collect();
+    assert!(!runs.is_empty());
+    let precious = place.precious(&[]);
+    for what in ["a pipe", "a link", "a link to nothing"] {
+        for run in &runs {
+            fs::remove_file(run).expect("a run");
+            match what {
+                "a pipe" => assert!(Command::new("mkfifo").arg(run).status().expect("mkfifo").success()),
+                "a link" => symlink(place.path("precious"), run).expect("a link"),
+                _ => symlink(place.path("none"), run).expect("a link"),
+            }
+        }
+        let mut again = place.command(&["explore", "-o", "out", "--", "./racy"]);
+        let mut running = again
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("witness runs");
+        let begun = Instant::now();
+        while running.try_wait().expect("a child").is_none() {
+            if begun.elapsed() > Duration::from_secs(60) {
+                running.kill().expect("it can be killed");
+                panic!("{what}: it waits");
+            }
+            sleep(Duration::from_millis(10));
+        }
+        let ended = running.wait_with_output().expect("it ended");
+        assert_eq!(ended.status.code(), Some(said.status), "{what}");
+        let again = Outcome {
+            status: said.status,
+            stdout: String::from_utf8_lossy(&ended.stdout).into_owned(),
+            stderr: String::new(),
+        };
+        assert_eq!(statement(&again), statement(&said), "{what}");
+        for run in &runs {
+            assert!(run.symlink_metadata().expect("a run").is_file(), "{what}");
+        }
+        precious.is_whole();
+        assert!(!place.path("none").exists());
+    }
 }
 
 /// What is said, but for how long it took and how many runs were made now.

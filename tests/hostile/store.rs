@@ -85,6 +85,36 @@ fn events_beyond_the_trace_are_an_error() {
     }
 }
 
+/// A shard can say that it is one of billions: they are not listed, and one that cannot be is damaged.
+#[test]
+fn missing_shards_are_counted_and_not_all_named() {
+    let place = Place::new("billions-of-shards");
+    place.record();
+    place.witness(&["plan", "trace.bin"]).status(0);
+    place.witness(&["analyze", "trace.bin", "--shard", "1/1"]).status(0);
+    let path = place.path("trace.bin.witnesses/shards/1-of-1.decisions");
+    let text = fs::read_to_string(&path).expect("a shard");
+    for (shard, said) in [
+        ([1, u32::MAX], "2/4294967295, 3/4294967295"),
+        ([1, u32::MAX], "and 4294967278 more"),
+        ([7, 1], "the file is damaged or incomplete"),
+        ([0, 0], "the file is damaged or incomplete"),
+    ] {
+        let mut lines = text.lines();
+        let header = lines.next().expect("a header");
+        let at = header.find('{').expect("an object");
+        let mut content: Value = serde_json::from_str(&header[at..]).expect("an object");
+        content["header"]["shard"] = json!(shard);
+        let forged = sealed(&header[..at], &content.to_string());
+        let rest: String = lines.map(|line| format!("{line}\n")).collect();
+        fs::write(&path, forged + &rest).expect("a file");
+        let merge = ["merge", "trace.bin", "--trust"];
+        let outcome = place.witness(&merge).status(2);
+        assert!(outcome.stderr.contains(said), "{outcome:?}");
+        assert!(outcome.stderr.len() < 2_000, "{} bytes", outcome.stderr.len());
+    }
+}
+
 #[test]
 fn a_forged_journal_decides_nothing() {
     let place = Place::new("forged-journal");

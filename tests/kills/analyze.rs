@@ -17,16 +17,16 @@ const GENERATE: [&str; 9] = [
     "--threads",
     "6",
 ];
-const ANALYZE: [&str; 2] = ["analyze", "t.bin"];
+pub const ANALYZE: [&str; 2] = ["analyze", "t.bin"];
 /// With other results.
 const OTHERWISE: [&str; 4] = ["analyze", "t.bin", "--model", "whole-trace"];
-const MERGE: [&str; 2] = ["merge", "t.bin"];
-const REPLAY: [&str; 2] = ["replay", "t.bin"];
+pub const MERGE: [&str; 2] = ["merge", "t.bin"];
+pub const REPLAY: [&str; 2] = ["replay", "t.bin"];
 
-type Files = BTreeMap<PathBuf, Vec<u8>>;
+pub type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 /// Results, schedules, and their seal.
-fn stored(folder: &Path) -> Files {
+pub fn stored(folder: &Path) -> Files {
     let Ok(entries) = fs::read_dir(folder.join("t.bin.witnesses")) else {
         return Files::new();
     };
@@ -38,7 +38,7 @@ fn stored(folder: &Path) -> Files {
 }
 
 /// Puts these files in place of all but the plan and the shards.
-fn restore(folder: &Path, files: &Files) {
+pub fn restore(folder: &Path, files: &Files) {
     let results = folder.join("t.bin.witnesses");
     fs::create_dir_all(&results).expect("a folder");
     for path in stored(folder).into_keys().chain([results.join("journal")]) {
@@ -89,7 +89,7 @@ fn kill(folder: &Path, arguments: &[&str], shown: &[String; 2], old: &Files) {
 }
 
 /// A trace, what its replay shows of other results and of those that the test is about, and the other results.
-fn prepare(name: &str) -> (PathBuf, [String; 2], Files) {
+pub fn prepare(name: &str) -> (PathBuf, [String; 2], Files) {
     let folder = folder(name);
     witness(&folder, &GENERATE, &[0]);
     witness(&folder, &OTHERWISE, &[66]);

@@ -8,6 +8,7 @@
 //! ```
 
 mod analyze;
+mod gaps;
 mod record;
 
 use fastrand::Rng;

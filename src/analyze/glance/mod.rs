@@ -43,6 +43,7 @@ const CLOSELY: Options = Options {
     form: crate::encode::Form::Prefix,
     find: Find::of(&Kind::DEFAULT),
     regions: crate::verdict::Regions::Serial,
+    most_pairs: super::MOST_PAIRS,
     beginning: super::Beginning {
         events: None,
         seconds: None,

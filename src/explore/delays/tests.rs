@@ -187,3 +187,60 @@ fn of_many_orders_each_two_places_keep_one() {
     assert!(tried.len() <= MOST);
     assert_eq!(tried.iter().collect::<HashSet<_>>().len(), tried.len());
 }
+
+/// What is kept of a run does not grow with it, whatever is done there.
+#[test]
+fn what_is_kept_of_a_run_is_bounded() {
+    // Locks that are never given back, at thousands of places: what is near them is not waited for.
+    let mut making = Making::new();
+    let attempt = false;
+    for position in 0..3 * MOST_COMING as u64 {
+        making.add(1, position, Op::Acquire { lock: M, attempt });
+    }
+    let mut walk = Walk {
+        prefers: &|_| false,
+        recent: vec![(0, false); RECENT],
+        threads: Vec::new(),
+        places: HashMap::new(),
+        times: Vec::new(),
+        rows: HashMap::new(),
+        meetings: Vec::new(),
+        forks: HashMap::new(),
+        waits: Vec::new(),
+    };
+    let mut longest = 0;
+    each_event(&making.file(), u64::MAX, &mut |number, event| {
+        walk.see(number, event);
+        let coming = walk.threads.iter().map(|thread| thread.coming.len());
+        longest = longest.max(coming.max().unwrap_or(0));
+    })
+    .unwrap();
+    assert!((MOST_COMING..=MOST_COMING + 1).contains(&longest), "{longest}");
+    let visits = &walk.meetings[0][0].1;
+    assert_eq!((visits.of_places.len(), visits.rare.len()), (MOST_PLACES, MOST_PLACES));
+
+    // More threads at one lock than are looked at: of all pairs of them, there would be four times as many orders.
+    let visitors = |threads: u32| -> Vec<(ThreadId, Visits)> {
+        let visits = |thread: u32| {
+            let mut visits = Visits::default();
+            for nth in 0..MOST_POINTS as u32 {
+                let event = EventId(thread + threads * nth);
+                visits.add(Point {
+                    event,
+                    end: event,
+                    place: nth,
+                    is_near: false,
+                });
+            }
+            visits
+        };
+        (0..threads).map(|thread| (ThreadId(thread), visits(thread))).collect()
+    };
+    let times = vec![1; MOST_POINTS];
+    let mut delays = Making::new().delays(&|_| false);
+    delays.add(&visitors(2 * MOST_VISITORS as u32), &times);
+    let stopped = delays.all.iter().map(|delay| delay.stopped).collect::<HashSet<_>>();
+    assert!(stopped.len() <= MOST_VISITORS, "{} threads", stopped.len());
+    assert!(delays.all.len() <= 4 * MOST, "{}", delays.all.len());
+    assert!(delays.all.capacity() <= 8 * MOST, "{}", delays.all.capacity());
+}

@@ -125,6 +125,37 @@ fn what_is_damaged_before_its_end_is_refused() {
 }
 
 #[test]
+fn no_frame_is_read_that_is_longer_than_any() {
+    let path = folder("long");
+    write(&path);
+    let whole = fs::read(&path).unwrap();
+    let first = u32::from_le_bytes(*whole[MAGIC.len()..].first_chunk().unwrap()) as usize;
+    // The first frame, then the second; the file is as long as they say.
+    for offset in [MAGIC.len(), MAGIC.len() + FRAME + first] {
+        let mut bytes = whole.clone();
+        bytes[offset..offset + 4].copy_from_slice(&0x6000_0000_u32.to_le_bytes());
+        fs::write(&path, &bytes).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_len(1 << 32)
+            .unwrap();
+        let next = Journal::open(&path, &subject(), false).and_then(|mut journal| journal.next().map(drop));
+        let said = next.unwrap_err().to_string();
+        for part in [
+            "exploration.journal",
+            &format!("at byte {offset} "),
+            "longer than any run",
+            "--anew",
+        ] {
+            assert!(said.contains(part), "{said}");
+        }
+    }
+    fs::remove_file(&path).unwrap();
+}
+
+#[test]
 fn something_else_is_refused_and_named() {
     let path = folder("other");
     write(&path);

@@ -112,3 +112,98 @@ fn stale(trace: &Trace, read: EventId, file: &TraceFile) -> Result<Option<BadPoi
         (None, None) => None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::{Event, MemRange, Op, ProgramEnd, StackId, Tables, ThreadId, ThreadInfo, TraceWriter};
+    use trace_format::{Meta, PendingInfo, WriterOptions};
+
+    const BLOCK: u64 = 0x1000;
+    /// Another block, near enough to be reached from the pointer.
+    const NEIGHBOUR: u64 = 0x1100;
+
+    /// A thread reads a pointer to a block that is freed by then, and then accesses `addr`, or dies there.
+    fn run(addr: u64, dies: bool) -> (Trace, TraceFile, EventId) {
+        let pointer = MemRange { addr: 0x500, size: 8 };
+        let used = MemRange { addr, size: 4 };
+        let own = |op| (0, op);
+        let mut events = vec![
+            own(Op::Begin),
+            own(Op::Alloc { addr: BLOCK, size: 64 }),
+            own(Op::Alloc {
+                addr: NEIGHBOUR,
+                size: 64,
+            }),
+            own(Op::Write {
+                mem: pointer,
+                value: BLOCK,
+            }),
+            own(Op::Fork { child: ThreadId(1) }),
+            own(Op::Free { addr: BLOCK }),
+            (1, Op::Begin),
+            (
+                1,
+                Op::Read {
+                    mem: pointer,
+                    value: BLOCK,
+                },
+            ),
+        ];
+        let read = EventId(events.len() as u32 - 1);
+        events.extend((!dies).then_some((1, Op::Write { mem: used, value: 1 })));
+        let pending = PendingInfo {
+            thread: ThreadId(1),
+            before: events.len() as u64,
+            kind: PendingKind::Died(Signal::SEGV.as_raw()),
+            pc: 0,
+            stack: StackId::EMPTY,
+            addr,
+        };
+        let meta = Meta {
+            pending: dies.then_some(pending).into_iter().collect(),
+            ..Meta::default()
+        };
+        let mut writer = TraceWriter::to_sink("memory", Vec::new(), &WriterOptions::default()).unwrap();
+        writer.set_meta(meta);
+        for parent in [None, Some(ThreadId(0))] {
+            writer.define_thread(ThreadInfo {
+                parent,
+                ..ThreadInfo::default()
+            });
+        }
+        for &(thread, op) in &events {
+            writer.event(ThreadId(thread), 1, op).unwrap();
+        }
+        let (_, bytes) = writer.finish_sink(ProgramEnd::Exited(0)).unwrap();
+        let file = TraceFile::from_bytes("memory", bytes).unwrap();
+        let tables = Tables {
+            threads: file.tables().threads.clone(),
+            ..Tables::default()
+        };
+        let events: Vec<Event> = events
+            .into_iter()
+            .map(|(thread, op)| Event {
+                thread: ThreadId(thread),
+                pc: 1,
+                stack: StackId::EMPTY,
+                op,
+            })
+            .collect();
+        (Trace::from_events(tables, &events), file, read)
+    }
+
+    fn found(addr: u64, dies: bool) -> Option<BadPointer> {
+        let (trace, live, read) = run(addr, dies);
+        stale(&trace, read, &live).unwrap()
+    }
+
+    #[test]
+    fn what_is_used_is_what_was_freed_and_not_its_neighbour() {
+        assert!(matches!(found(BLOCK + 16, false), Some(BadPointer::Used { .. })));
+        assert!(found(NEIGHBOUR, false).is_none());
+        assert!(found(NEIGHBOUR + 64, false).is_none(), "nobody's");
+        assert!(matches!(found(BLOCK + 16, true), Some(BadPointer::Died { .. })));
+        assert!(found(NEIGHBOUR, true).is_none());
+    }
+}

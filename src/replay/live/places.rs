@@ -15,6 +15,9 @@ use trace_format::{ModuleInfo, Tables};
 /// How far from a known place its distance to the other run's is taken to hold (a stack frame).
 const NEAR: u64 = 1 << 16;
 
+/// Bytes of a module at most.
+const LARGEST: u64 = 4 << 30;
+
 /// A block of the recorded run, and where it is in the live one.
 #[derive(Clone, Copy, Debug)]
 struct Block {
@@ -204,7 +207,7 @@ pub fn same_module(a: &ModuleInfo, b: &ModuleInfo) -> bool {
 /// Where a module ends: behind its data, as its file says, or at least behind its code.
 #[must_use]
 pub fn end_of(module: &ModuleInfo) -> u64 {
-    let data = std::fs::read(&module.path).unwrap_or_default();
+    let data = safe_files::read_named(module.path.as_ref(), LARGEST).unwrap_or_default();
     let segments = object::File::parse(&*data).map(|file| {
         let ends = file.segments().map(|segment| segment.address() + segment.size());
         ends.max().unwrap_or(0)

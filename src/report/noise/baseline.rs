@@ -5,7 +5,12 @@
 
 use crate::results::{Results, SCHEMA};
 use hashbrown::HashMap;
+use safe_files::read_given;
+use std::fs::File;
 use std::path::{Path, PathBuf};
+
+/// Bytes of a file at most: results are no longer.
+const LONGEST: u64 = 1 << 30;
 
 /// Races that are known already.
 #[derive(Clone, Debug, Default)]
@@ -101,7 +106,9 @@ impl Baseline {
             path: path.to_owned(),
             source,
         };
-        let bytes = std::fs::read(path).map_err(io)?;
+        let bytes = File::open(path)
+            .and_then(|file| read_given(file, LONGEST))
+            .map_err(io)?;
         let malformed = |source| BaselineError::Malformed {
             path: path.to_owned(),
             source,

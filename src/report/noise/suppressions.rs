@@ -8,8 +8,13 @@
 //! `called_from_lib:` makes ThreadSanitizer ignore a library's calls of functions that it intercepts; here it hides the
 //! races and misused locks that come from such calls.
 
+use safe_files::read_given;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use trace_format::{MarkInfo, MarkKind};
+
+/// Bytes of a file at most.
+const LONGEST: u64 = 16 << 20;
 
 /// The types of reports that suppressions tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +112,8 @@ impl Suppressions {
     /// # Errors
     /// [`SuppressionError`] names the file and the line.
     pub fn read(&mut self, path: &Path) -> Result<(), SuppressionError> {
-        let bytes = std::fs::read(path).map_err(|source| SuppressionError::Io {
+        let read = File::open(path).and_then(|file| read_given(file, LONGEST));
+        let bytes = read.map_err(|source| SuppressionError::Io {
             path: path.to_owned(),
             source,
         })?;
