@@ -135,7 +135,7 @@ fn no_frame_is_read_that_is_longer_than_any() {
         let mut bytes = whole.clone();
         bytes[offset..offset + 4].copy_from_slice(&0x6000_0000_u32.to_le_bytes());
         fs::write(&path, &bytes).unwrap();
-        fs::File::options()
+        File::options()
             .write(true)
             .open(&path)
             .unwrap()
