@@ -62,6 +62,13 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
                         let events: Vec<String> = waiting.iter().map(|event| event.0.to_string()).collect();
                         format!("events {} are next, and wait for ever", events.join(", "))
                     }
+                    Goal::PartialDeadlock(waiting) => {
+                        let events: Vec<String> = waiting.iter().map(|event| event.0.to_string()).collect();
+                        format!(
+                            "events {} are next, and wait for what nobody else does in the trace",
+                            events.join(", ")
+                        )
+                    }
                     Goal::Order { awaited, early } => {
                         let awaited: Vec<String> = awaited.iter().map(|event| event.0.to_string()).collect();
                         format!(

@@ -1,0 +1,36 @@
+/* As nested_monitor.c, but the wait gives up. */
+#include "ticker.h"
+#include <time.h>
+
+static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t inner = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+static void *first(void *arg)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++;
+    pthread_mutex_lock(&outer);
+    pthread_mutex_lock(&inner);
+    pthread_cond_timedwait(&changed, &inner, &until);
+    pthread_mutex_unlock(&inner);
+    pthread_mutex_unlock(&outer);
+    return arg;
+}
+
+static void *second(void *arg)
+{
+    pthread_mutex_lock(&outer);
+    pthread_mutex_unlock(&outer);
+    pthread_mutex_lock(&inner);
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&inner);
+    return arg;
+}
+
+int main(void)
+{
+    run_beside(first, second);
+    return 0;
+}
