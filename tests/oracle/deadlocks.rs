@@ -13,7 +13,7 @@ use super::machine::State;
 use super::states::{Each, each_state};
 use super::{LIMIT, environment, every_instance, random_trace, stored, structure};
 use std::collections::{BTreeMap, BTreeSet};
-use trace_format::{Event, EventId, Op, Tables};
+use trace_format::{Event, EventId, MemRange, ObjectId, ObjectKind, Op, StackId, Tables, ThreadId, ThreadInfo};
 use witness::analyze::analyze;
 use witness::check::{Checker, validate};
 use witness::schedule::{Goal, Schedule};
@@ -310,6 +310,54 @@ fn with_attempts(events: &mut [Event], random: &mut fastrand::Rng) {
     }
 }
 
+/// Adds a thread that goes on beside the others, and sometimes reads what one of them writes, or gives what they wait
+/// for; nothing if the run then is none any more.
+fn with_bystander(tables: &mut Tables, events: &mut Vec<Event>, random: &mut fastrand::Rng) {
+    let thread = tables.threads.len() as u32;
+    let mut with = events.clone();
+    let mut add = |at: usize, op: Op| {
+        let pc = 0xb00 + at as u64 % 4;
+        let (thread, stack) = (ThreadId(thread), StackId::EMPTY);
+        with.insert(at, Event { thread, pc, stack, op });
+    };
+    let mut at = random.usize(..=events.len());
+    for number in 0..random.usize(1..4) {
+        let object = ObjectId(random.u32(..tables.objects.len().max(1) as u32));
+        let kind = tables.objects.get(object.index()).map(|object| object.kind);
+        let own = MemRange { addr: 0xb000, size: 4 };
+        let value = number as u64;
+        let op = match (random.u32(..4), kind) {
+            (0, Some(ObjectKind::Semaphore)) => Op::SemPost { semaphore: object },
+            (0, Some(ObjectKind::Condition)) => Op::Notify { condition: object },
+            _ => Op::Write { mem: own, value },
+        };
+        add(at, op);
+        at = random.usize(at + 1..=events.len() + number + 1);
+    }
+    if random.bool() {
+        // Behind what another thread does last: where that one does not come to it, this one goes another way.
+        let late = events.last().map_or(0, |event| event.thread.0);
+        let flag = MemRange { addr: 0xb100, size: 4 };
+        let end = with.len();
+        let before_end = with.iter().rposition(|event| event.thread.0 == late && event.op != Op::End);
+        if let Some(before_end) = before_end {
+            let by = Event {
+                op: Op::Write { mem: flag, value: 1 },
+                ..with[before_end]
+            };
+            with.insert(before_end + 1, by);
+            let (thread, stack, pc) = (ThreadId(thread), StackId::EMPTY, 0xb08);
+            let op = Op::Read { mem: flag, value: 1 };
+            with.insert(end + 1, Event { thread, pc, stack, op });
+        }
+    }
+    let mut more = tables.clone();
+    more.threads.push(ThreadInfo::default());
+    if validate(&Trace::from_events(more.clone(), &with)).is_ok() {
+        (*tables, *events) = (more, with);
+    }
+}
+
 fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts: &mut Counts) -> Result<(), String> {
     let execution = Execution::new(tables, events);
     let trace = Trace::from_events(tables.clone(), events);
@@ -505,13 +553,16 @@ fn deadlocks_are_found_exactly() {
     );
     let mut counts = Counts::default();
     for seed in first..first + traces {
-        let (tables, mut events) = match seed % 4 {
+        let (mut tables, mut events) = match seed % 4 {
             0 => random_trace::generate(seed),
             1 => random_trace::standing::generate_standing(seed).unwrap_or_else(|| random_trace::generate(seed)),
             _ => random_trace::generate_nested(seed),
         };
         let mut random = fastrand::Rng::with_seed(seed);
         with_attempts(&mut events, &mut random);
+        if random.u32(..3) == 0 {
+            with_bystander(&mut tables, &mut events, &mut random);
+        }
         if let Err(wrong) = compare(&tables, &events, &mut random, &mut counts) {
             let file = stored::leave_behind(&format!("deadlock-{seed}"), &tables, &events);
             panic!("seed {seed}: {wrong}; the trace is {file}");
