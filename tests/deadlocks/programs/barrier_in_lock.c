@@ -1,11 +1,13 @@
 /* A barrier under a lock that the other one takes before it arrives. */
 #include "ticker.h"
+#include <unistd.h>
 
 static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t both;
 
 static void *first(void *arg)
 {
+    usleep(1000);
     pthread_mutex_lock(&outer);
     pthread_barrier_wait(&both); /* @first */
     pthread_mutex_unlock(&outer);

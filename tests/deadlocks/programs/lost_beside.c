@@ -22,6 +22,13 @@ static void *second(void *arg)
 
 int main(void)
 {
-    run_beside(first, second);
+    pthread_t ticker, threads[2];
+    pthread_create(&ticker, NULL, tick, NULL);
+    pthread_create(&threads[0], NULL, first, NULL);
+    pthread_create(&threads[1], NULL, second, NULL);
+    pthread_join(threads[0], NULL); /* @main */
+    pthread_join(threads[1], NULL);
+    atomic_store(&stop, 1);
+    pthread_join(ticker, NULL);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* A wait for a post, under a lock that who posts takes first. */
 #include "ticker.h"
+#include <unistd.h>
 #include <semaphore.h>
 
 static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER;
@@ -7,6 +8,7 @@ static sem_t permits;
 
 static void *first(void *arg)
 {
+    usleep(1000);
     pthread_mutex_lock(&outer);
     sem_wait(&permits); /* @first */
     pthread_mutex_unlock(&outer);

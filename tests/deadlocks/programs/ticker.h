@@ -17,14 +17,14 @@ static void *tick(void *arg)
 }
 
 /* Runs the two, and the ticker beside them until both have ended. */
-static void run_beside(void *(*first)(void *), void *(*second)(void *))
+__attribute__((unused)) static void run_beside(void *(*first)(void *), void *(*second)(void *))
 {
     pthread_t ticker, threads[2];
     pthread_create(&ticker, NULL, tick, NULL);
     pthread_create(&threads[0], NULL, first, NULL);
     pthread_create(&threads[1], NULL, second, NULL);
     for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], NULL); /* @main */
+        pthread_join(threads[i], NULL);
     atomic_store(&stop, 1);
     pthread_join(ticker, NULL);
 }
