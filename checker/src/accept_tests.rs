@@ -1,6 +1,6 @@
 //! Whole schedules, whole traces.
 
-use super::table_tests::{C, L, X, read, trace, write};
+use super::table_tests::{C, L, X, read, trace, trace_with, write};
 use crate::{Accepted, Checker, Disabled, Events, Pending, Rejection, Side, Validated, Violation};
 use schedule_format::{Goal, Schedule, Slice};
 use trace_format::{EventId, MemRange, Op, ThreadId, TraceId, WaitOutcome};
@@ -481,7 +481,13 @@ fn rejects_a_pointer_that_is_not_there_or_not_stale() {
     let rejected = |goal: &Schedule| check(&trace, goal).expect_err("no stale pointer");
     let freed = EventId(2);
     assert_eq!(rejected(&stale(2, OLD, &[(0, 2)])), Rejection::NotPerformed(freed));
-    assert_eq!(rejected(&stale(0, OLD, &[(0, 3)])), Rejection::NoFree(EventId(0)));
+    // What allocates a block, or writes into it, does not free it.
+    for other in [0, 6] {
+        assert_eq!(
+            rejected(&stale(other, NEW, &[(0, 3)])),
+            Rejection::NoFree(EventId(other))
+        );
+    }
     let (read, claimed, found) = (EventId(5), Some(OLD), Some(NEW));
     let other = Rejection::SeesOther { read, claimed, found };
     assert_eq!(rejected(&stale(2, OLD, &[(0, 5)])), other);
@@ -500,7 +506,10 @@ fn rejects_a_pointer_that_is_not_there_or_not_stale() {
 
 #[test]
 fn rejects_a_pointer_that_nobody_follows() {
-    let half = MemRange { addr: POINTER.addr, size: 4 };
+    let half = MemRange {
+        addr: POINTER.addr,
+        size: 4,
+    };
     let order = trace_format::MemoryOrder::SeqCst;
     let swap = Op::AtomicRmw {
         mem: POINTER,
@@ -575,6 +584,19 @@ fn what_unrecorded_code_changes_has_no_known_value() {
     let value = Some(OLD);
     let said = check(&trace, &with_goal(Goal::OtherValue { read, value }, &[(0, 3)]));
     assert_eq!(said, Err(Rejection::Unrecorded(read)));
+}
+
+#[test]
+fn what_a_thread_writes_that_went_another_way_is_not_told() {
+    let mut tables = trace_format::Tables::default();
+    tables.meta.control_flow_recorded = true;
+    let ops = [(0, write(1)), (1, read(1)), (1, pointing(NEW)), (2, pointed(NEW))];
+    let (read, value) = (EventId(3), None);
+    let strayed = with_goal(Goal::OtherValue { read, value }, &[(1, 2)]);
+    assert_eq!(
+        check(&trace_with(tables, &ops), &strayed),
+        Err(Rejection::NotTold(read))
+    );
 }
 
 #[test]

@@ -345,6 +345,54 @@ fn threads_that_wait_for_notifies_alone_may_have_nothing_to_do() {
 }
 
 #[test]
+fn a_wait_that_needs_its_lock_again_is_not_for_a_notify_alone() {
+    let (other_condition, other_lock) = (ObjectId(7), ObjectId(8));
+    let attempt = false;
+    let end = |condition, lock| Op::WaitEnd {
+        condition,
+        lock,
+        outcome: WaitOutcome::Notified,
+        attempt,
+    };
+    let events = [
+        (0, Op::Acquire { lock: L, attempt }),
+        (0, Op::WaitBegin { condition: C, lock: L }),
+        (
+            1,
+            Op::Acquire {
+                lock: other_lock,
+                attempt,
+            },
+        ),
+        (1, Op::Acquire { lock: L, attempt }),
+        (
+            1,
+            Op::WaitBegin {
+                condition: other_condition,
+                lock: other_lock,
+            },
+        ),
+        (
+            2,
+            Op::Notify {
+                condition: other_condition,
+            },
+        ),
+        (2, Op::Notify { condition: C }),
+        (1, end(other_condition, other_lock)),
+        (1, Op::Release { lock: L }),
+        (0, end(C, L)),
+        (2, Op::End),
+        (3, post(OTHER)),
+    ];
+    let slices = [(2, 2), (0, 2), (1, 3)];
+    assert_eq!(waits_partly(&events, &slices, &[7, 9]), Ok(()));
+    // Without the lock in the way, nobody is needed.
+    let slices = [(2, 2), (0, 2)];
+    assert_eq!(waits_partly(&events, &slices, &[9]), Err(Rejection::NobodyNeeded));
+}
+
+#[test]
 fn where_nobody_is_left_it_is_a_standstill() {
     let two = &nested(&[])[..];
     assert_eq!(waits(two, &[(0, 1)], &NESTED), Ok(()));

@@ -161,7 +161,9 @@ fn shows(known: &Decider<'_>, schedule: &Schedule) -> bool {
     };
     let threads = (0..trace.threads() as u32).map(ThreadId);
     let from = EventId(schedule.as_recorded);
-    let mut done: Vec<usize> = threads.map(|thread| trace.events_before(thread, from) as usize).collect();
+    let mut done: Vec<usize> = threads
+        .map(|thread| trace.events_before(thread, from) as usize)
+        .collect();
     for slice in &schedule.slices {
         done[slice.thread.index()] += slice.events as usize;
     }

@@ -93,7 +93,10 @@ fn deadlocks(results: &serde_json::Value) -> Vec<BTreeSet<String>> {
 fn deadlocks_of(results: &serde_json::Value, kinds: &[&str]) -> Vec<BTreeSet<String>> {
     let all = results["deadlocks"].as_array().cloned().unwrap_or_default();
     let of_kind = |deadlock: &&serde_json::Value| kinds.iter().any(|kind| deadlock["kind"] == *kind);
-    let witnessed = all.iter().filter(|deadlock| deadlock["verdict"] == "witnessed").filter(of_kind);
+    let witnessed = all
+        .iter()
+        .filter(|deadlock| deadlock["verdict"] == "witnessed")
+        .filter(of_kind);
     let places = witnessed.map(|deadlock| {
         let operations = deadlock["operations"].as_array().unwrap().iter();
         let place = operations.map(place);
@@ -156,7 +159,11 @@ fn partial_deadlocks_are_predicted_and_shown_live() {
             }
             let (found, partial) = (deadlocks(&results), deadlocks_of(&results, &["partial"]));
             hits += usize::from(partial.contains(&expected));
-            assert_eq!(status, if found.is_empty() { 0 } else { 66 }, "{name} {policy:?}: {results:#}");
+            assert_eq!(
+                status,
+                if found.is_empty() { 0 } else { 66 },
+                "{name} {policy:?}: {results:#}"
+            );
             for number in 1..=found.len() {
                 program.check(number);
             }

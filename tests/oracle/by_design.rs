@@ -208,13 +208,26 @@ fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
     let rows: BTreeSet<(u64, u64)> = analysis
         .pairs
         .iter()
-        .map(|pair| (pair.positions.0.min(pair.positions.1), pair.positions.0.max(pair.positions.1)))
+        .map(|pair| {
+            (
+                pair.positions.0.min(pair.positions.1),
+                pair.positions.0.max(pair.positions.1),
+            )
+        })
         .collect();
-    let mut missing = races.iter().chain(&after_free).map(key).filter(|here| !rows.contains(here));
+    let mut missing = races
+        .iter()
+        .chain(&after_free)
+        .map(key)
+        .filter(|here| !rows.contains(here));
     if let Some(missing) = missing.next() {
         return Err(format!("{missing:x?} is a race or a use after free, and has no row"));
     }
-    for deadlock in analysis.deadlocks.iter().filter(|deadlock| deadlock.kind == DeadlockKind::Cycle) {
+    for deadlock in analysis
+        .deadlocks
+        .iter()
+        .filter(|deadlock| deadlock.kind == DeadlockKind::Cycle)
+    {
         let wrong = |what: &str| {
             Err(format!(
                 "{:x?} is {what}: {:?} by {said:?}",

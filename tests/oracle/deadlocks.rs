@@ -92,10 +92,7 @@ fn stand_still(execution: &Execution, handed_over: &BTreeSet<u32>, state: &State
 fn gives(execution: &Execution, given: EventId, awaited: EventId) -> bool {
     match (*execution.op(given), *execution.op(awaited)) {
         (Op::SemPost { semaphore: one }, Op::SemWait { semaphore: other, .. })
-        | (
-            Op::Notify { condition: one } | Op::NotifyAll { condition: one },
-            Op::WaitEnd { condition: other, .. },
-        )
+        | (Op::Notify { condition: one } | Op::NotifyAll { condition: one }, Op::WaitEnd { condition: other, .. })
         | (Op::BarrierEnter { barrier: one, .. }, Op::BarrierExit { barrier: other, .. })
         | (Op::OnceEnd { once: one }, Op::OnceWait { once: other }) => one == other,
         _ => false,
@@ -110,7 +107,10 @@ fn is_partial(execution: &Execution, handed_over: &BTreeSet<u32>, state: &State,
     let mut may_come = |of: u32| {
         forkers.clear();
         let mut thread = of;
-        while let Some(fork) = execution.fork_of(thread).filter(|&fork| !state.is_done(execution, fork)) {
+        while let Some(fork) = execution
+            .fork_of(thread)
+            .filter(|&fork| !state.is_done(execution, fork))
+        {
             thread = execution.thread(fork);
             if threads.contains(&thread) || forkers.contains(&thread) {
                 return false;
@@ -135,8 +135,7 @@ fn is_partial(execution: &Execution, handed_over: &BTreeSet<u32>, state: &State,
             let mut own = execution.of_thread(other).iter();
             own.any(|&given| gives(execution, given, event))
         };
-        for_a_thread(event)
-            || (waits_for_anybody(execution, state, &threads, event) && !others.iter().any(given))
+        for_a_thread(event) || (waits_for_anybody(execution, state, &threads, event) && !others.iter().any(given))
     };
     let is_needed = |&event: &EventId| for_a_thread(event) || !matches!(execution.op(event), Op::WaitEnd { .. });
     let is_left = left(execution, state).iter().any(|thread| !threads.contains(thread));
@@ -339,7 +338,9 @@ fn with_bystander(tables: &mut Tables, events: &mut Vec<Event>, random: &mut fas
         let late = events.last().map_or(0, |event| event.thread.0);
         let flag = MemRange { addr: 0xb100, size: 4 };
         let end = with.len();
-        let before_end = with.iter().rposition(|event| event.thread.0 == late && event.op != Op::End);
+        let before_end = with
+            .iter()
+            .rposition(|event| event.thread.0 == late && event.op != Op::End);
         if let Some(before_end) = before_end {
             let by = Event {
                 op: Op::Write { mem: flag, value: 1 },
@@ -449,7 +450,14 @@ fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
         .filter(is_least)
         .filter(|of| !least.contains(of));
     counts.not_found += missed.count() as u64;
-    compare_partial(&execution, &checker, of_kind(DeadlockKind::Partial), &least, &found, counts)?;
+    compare_partial(
+        &execution,
+        &checker,
+        of_kind(DeadlockKind::Partial),
+        &least,
+        &found,
+        counts,
+    )?;
     let found = found.cycles;
     for deadlock in of_kind(DeadlockKind::Cycle) {
         if said.insert(&deadlock.positions, &deadlock.verdict).is_some() {
@@ -521,7 +529,10 @@ fn compare_partial<'d>(
         });
         for smaller in within {
             for goal in [Goal::partial_deadlock(smaller.clone()), Goal::deadlock(smaller)] {
-                let smaller = Schedule { goal, ..schedule.clone() };
+                let smaller = Schedule {
+                    goal,
+                    ..schedule.clone()
+                };
                 if checker.check(&smaller).is_ok() {
                     return wrong("not the least");
                 }
