@@ -4,8 +4,8 @@
 //! operations that are next then wait for each other for ever. The analysis has to witness those cycles of positions,
 //! and no other; the checker accepts each schedule, and each set of operations in each state exactly if it is a
 //! deadlock there. What is refuted, the operations alone must not reach. Of standstills, those that are witnessed
-//! have to be there, and the checker accepts exactly these; how many the analysis finds is counted. The same holds of partial
-//! deadlocks.
+//! have to be there, and the checker accepts exactly these; how many the analysis finds is counted. The same holds of
+//! partial deadlocks.
 
 use super::checker::{Taken, schedule_of};
 use super::execution::Execution;
