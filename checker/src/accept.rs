@@ -9,6 +9,7 @@ use crate::recording::{Access, all};
 use crate::stale;
 use crate::state::{State, Step};
 use crate::torn;
+use crate::waiting::Others;
 use hashbrown::HashMap;
 use schedule_format::{Goal, Schedule};
 use trace_format::{EventId, Op, ThreadId, TraceId};
@@ -232,6 +233,12 @@ pub enum Rejection {
     /// A deadlock of no operation.
     #[error("it names no operation that waits")]
     NobodyWaits,
+    /// All operations of a partial deadlock wait for notifies.
+    #[error("all of them wait for notifies alone, as threads do that have nothing to do")]
+    NobodyNeeded,
+    /// A partial deadlock of all threads that are left.
+    #[error("nobody else is left: it is a standstill, and not partial")]
+    NobodyLeft,
     /// An operation is to wait for one of the threads of a deadlock for ever, and does not.
     #[error("event {} does not wait for ever: {why}", event.0)]
     NoWait {
@@ -399,7 +406,8 @@ impl<'c> Watched<'c> {
             | Goal::Order { .. }
             | Goal::OtherValue { .. }
             | Goal::StalePointer { .. }
-            | Goal::Deadlock(_) => Watched::default(),
+            | Goal::Deadlock(_)
+            | Goal::PartialDeadlock(_) => Watched::default(),
         }
     }
 
@@ -524,15 +532,25 @@ fn shown(
             pending(Side::Second, early)?;
             first_byte(early).map(Some)
         }
-        Goal::Deadlock(ref waiting) => {
+        Goal::Deadlock(ref waiting) | Goal::PartialDeadlock(ref waiting) => {
             let threads: Vec<ThreadId> = waiting.iter().map(|&event| checker.recording.thread(event)).collect();
             if threads.is_empty() {
                 return Err(Rejection::NobodyWaits);
             }
-            let stands_still = state.stands_still_but_for(&threads);
+            let partial = matches!(goal, Goal::PartialDeadlock(_));
+            let others = match partial {
+                true => state.going_on_beside(&threads),
+                false => state.left_beside(&threads),
+            };
             for &event in waiting {
-                let waits = state.waits_for(event, &threads, stands_still);
+                let waits = state.waits_for(event, &threads, &others);
                 waits.map_err(|why| Rejection::NoWait { event, why })?;
+            }
+            if partial && waiting.iter().all(|&event| state.is_for_notify(event, &threads)) {
+                return Err(Rejection::NobodyNeeded);
+            }
+            if partial && matches!(state.left_beside(&threads), Others::Nobody) {
+                return Err(Rejection::NobodyLeft);
             }
             Ok(None)
         }

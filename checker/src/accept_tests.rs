@@ -1,6 +1,6 @@
 //! Whole schedules, whole traces.
 
-use super::table_tests::{C, L, X, read, trace, write};
+use super::table_tests::{C, L, X, read, trace, trace_with, write};
 use crate::{Accepted, Checker, Disabled, Events, Pending, Rejection, Side, Validated, Violation};
 use schedule_format::{Goal, Schedule, Slice};
 use trace_format::{EventId, MemRange, Op, ThreadId, TraceId, WaitOutcome};
@@ -418,4 +418,213 @@ fn rejects_a_pair_whose_writes_come_the_other_way_round() {
     }
     assert!(check(&trace, &torn([0, 3, 2, 1], false, &[(1, 1), (0, 1), (1, 1)])).is_ok());
     assert!(check(&trace, &torn([0, 3, 2, 1], false, &[(1, 2), (0, 1)])).is_err());
+}
+
+/// A pointer, and two blocks that it points to one after the other.
+const POINTER: MemRange = MemRange { addr: 0x2000, size: 8 };
+const OLD: u64 = 0x5000;
+const NEW: u64 = 0x6000;
+
+fn pointing(value: u64) -> Op {
+    Op::Write { mem: POINTER, value }
+}
+
+fn pointed(value: u64) -> Op {
+    Op::Read { mem: POINTER, value }
+}
+
+fn at(addr: u64) -> Op {
+    let mem = MemRange { addr, size: 8 };
+    Op::Write { mem, value: 7 }
+}
+
+fn alloc(addr: u64) -> Op {
+    Op::Alloc { addr, size: 16 }
+}
+
+/// 0 frees the old block and sets the pointer to the new one; 1 reads it, and then does something.
+fn renewed(read: Op, then: &[Op]) -> Events {
+    let free = Op::Free { addr: OLD };
+    let mut events = vec![
+        (0, alloc(OLD)),
+        (0, pointing(OLD)),
+        (0, free),
+        (0, alloc(NEW)),
+        (0, pointing(NEW)),
+        (1, read),
+    ];
+    events.extend(then.iter().map(|&op| (1, op)));
+    trace(&events)
+}
+
+fn with_goal(goal: Goal, slices: &[(u32, u32)]) -> Schedule {
+    Schedule {
+        goal,
+        ..schedule((0, 0), slices)
+    }
+}
+
+fn stale(free: u32, value: u64, slices: &[(u32, u32)]) -> Schedule {
+    let (free, read) = (EventId(free), EventId(5));
+    with_goal(Goal::StalePointer { free, read, value }, slices)
+}
+
+#[test]
+fn accepts_a_pointer_to_what_was_freed() {
+    for behind in [0, 8, 4095] {
+        let trace = renewed(pointed(NEW), &[at(NEW + behind)]);
+        let accepted = check(&trace, &stale(2, OLD, &[(0, 3)])).expect("a witness");
+        assert_eq!((accepted.events, accepted.addr), (3, Some(POINTER.addr)));
+    }
+}
+
+#[test]
+fn rejects_a_pointer_that_is_not_there_or_not_stale() {
+    let trace = renewed(pointed(NEW), &[at(NEW + 8)]);
+    let rejected = |goal: &Schedule| check(&trace, goal).expect_err("no stale pointer");
+    let freed = EventId(2);
+    assert_eq!(rejected(&stale(2, OLD, &[(0, 2)])), Rejection::NotPerformed(freed));
+    // What allocates a block, or writes into it, does not free it.
+    for other in [0, 6] {
+        assert_eq!(
+            rejected(&stale(other, NEW, &[(0, 3)])),
+            Rejection::NoFree(EventId(other))
+        );
+    }
+    let (read, claimed, found) = (EventId(5), Some(OLD), Some(NEW));
+    let other = Rejection::SeesOther { read, claimed, found };
+    assert_eq!(rejected(&stale(2, OLD, &[(0, 5)])), other);
+    for value in [NEW, OLD - 1, OLD + 16] {
+        let no_address = Rejection::NotFreed { free: freed, value };
+        assert_eq!(rejected(&stale(2, value, &[(0, 3)])), no_address);
+    }
+    let (claimed, found) = (Some(OLD + 15), Some(OLD));
+    let other = Rejection::SeesOther { read, claimed, found };
+    assert_eq!(rejected(&stale(2, OLD + 15, &[(0, 3)])), other);
+    assert!(matches!(
+        rejected(&stale(2, OLD, &[(0, 5), (1, 1)])),
+        Rejection::NotPending(_)
+    ));
+}
+
+#[test]
+fn rejects_a_pointer_that_nobody_follows() {
+    let half = MemRange {
+        addr: POINTER.addr,
+        size: 4,
+    };
+    let order = trace_format::MemoryOrder::SeqCst;
+    let swap = Op::AtomicRmw {
+        mem: POINTER,
+        read: NEW,
+        written: NEW,
+        order,
+    };
+    let near = &[at(NEW)][..];
+    let not_followed: [(Op, &[Op]); 7] = [
+        (pointed(NEW), &[]),
+        (pointed(NEW), &[at(NEW + 4096)]),
+        (pointed(NEW), &[at(NEW - 8)]),
+        (pointed(NEW), &[Op::Free { addr: NEW }]),
+        (Op::Read { mem: half, value: NEW }, near),
+        (pointing(NEW), near),
+        (swap, near),
+    ];
+    for (read, then) in not_followed {
+        let said = check(&renewed(read, then), &stale(2, OLD, &[(0, 3)]));
+        assert_eq!(said, Err(Rejection::NotFollowed(EventId(5))), "{read:?}, {then:?}");
+    }
+    // Half of it is accessed alone elsewhere, so it is no pointer that anybody sees whole.
+    let pieces = renewed(pointed(NEW), &[at(NEW), Op::Read { mem: half, value: NEW }]);
+    let said = check(&pieces, &stale(2, OLD, &[(0, 3)]));
+    assert_eq!(said, Err(Rejection::NotFollowed(EventId(5))));
+    let null = trace(&[
+        (0, alloc(OLD)),
+        (0, pointing(OLD)),
+        (0, Op::Free { addr: OLD }),
+        (0, pointing(1)),
+        (0, pointing(0)),
+        (1, pointed(0)),
+        (1, at(8)),
+    ]);
+    let said = check(&null, &stale(2, OLD, &[(0, 3)]));
+    assert_eq!(said, Err(Rejection::NotFollowed(EventId(5))));
+}
+
+#[test]
+fn an_address_that_was_given_out_again_is_not_stale_before_that_block_is_gone() {
+    let again = |more: &[(u32, Op)]| {
+        let mut events = vec![
+            (0, alloc(OLD)),
+            (0, pointing(OLD)),
+            (0, Op::Free { addr: OLD }),
+            (0, alloc(OLD)),
+            (0, pointing(OLD + 8)),
+            (1, pointed(OLD + 8)),
+            (1, at(OLD + 8)),
+        ];
+        events.extend(more);
+        trace(&events)
+    };
+    let once = again(&[]);
+    assert!(check(&once, &stale(2, OLD, &[(0, 3)])).is_ok());
+    let lives = Rejection::Lives {
+        alloc: EventId(3),
+        value: OLD,
+    };
+    assert_eq!(check(&once, &stale(2, OLD, &[(0, 4)])), Err(lives));
+    let gone = again(&[(0, Op::Free { addr: OLD })]);
+    assert!(check(&gone, &stale(2, OLD + 8, &[(0, 6)])).is_ok());
+}
+
+#[test]
+fn what_unrecorded_code_changes_has_no_known_value() {
+    // Nobody has written what the read saw.
+    let trace = renewed(pointed(NEW + 8), &[at(NEW + 8)]);
+    let read = EventId(5);
+    let said = check(&trace, &stale(2, OLD, &[(0, 3)]));
+    assert_eq!(said, Err(Rejection::Unrecorded(read)));
+    let value = Some(OLD);
+    let said = check(&trace, &with_goal(Goal::OtherValue { read, value }, &[(0, 3)]));
+    assert_eq!(said, Err(Rejection::Unrecorded(read)));
+}
+
+#[test]
+fn what_a_thread_writes_that_went_another_way_is_not_told() {
+    let mut tables = trace_format::Tables::default();
+    tables.meta.control_flow_recorded = true;
+    let ops = [(0, write(1)), (1, read(1)), (1, pointing(NEW)), (2, pointed(NEW))];
+    let (read, value) = (EventId(3), None);
+    let strayed = with_goal(Goal::OtherValue { read, value }, &[(1, 2)]);
+    assert_eq!(
+        check(&trace_with(tables, &ops), &strayed),
+        Err(Rejection::NotTold(read))
+    );
+}
+
+#[test]
+fn a_null_pointer_is_a_read_that_would_see_0() {
+    let trace = trace(&[(0, pointing(0)), (0, pointing(NEW)), (1, pointed(NEW)), (1, at(NEW))]);
+    let null = |read: u32, value: Option<u64>| {
+        let read = EventId(read);
+        Goal::OtherValue { read, value }
+    };
+    assert!(check(&trace, &with_goal(null(2, Some(0)), &[(0, 1)])).is_ok());
+    let rejected = |goal: Goal, slices: &[(u32, u32)]| check(&trace, &with_goal(goal, slices)).expect_err("no null");
+    let sees = |claimed, found| Rejection::SeesOther {
+        read: EventId(2),
+        claimed,
+        found,
+    };
+    assert_eq!(rejected(null(2, Some(0)), &[(0, 2)]), sees(Some(0), Some(NEW)));
+    assert_eq!(rejected(null(2, Some(0)), &[]), sees(Some(0), None));
+    assert_eq!(rejected(null(2, None), &[(0, 1)]), sees(None, Some(0)));
+    let same = Rejection::SameValue {
+        read: EventId(2),
+        value: NEW,
+    };
+    assert_eq!(rejected(null(2, Some(NEW)), &[(0, 2)]), same);
+    assert_eq!(rejected(null(3, Some(0)), &[(0, 1)]), Rejection::NoRead(EventId(3)));
+    let done = rejected(null(2, Some(0)), &[(0, 2), (1, 1)]);
+    assert!(matches!(done, Rejection::NotPending(_)), "{done}");
 }

@@ -27,6 +27,8 @@ pub(crate) struct Facts {
     /// By thread: the event that creates it.
     forks: HashMap<ThreadId, EventId>,
     arrivals: HashMap<(ObjectId, u32), u32>,
+    /// The threads that post a semaphore, notify at a condition, arrive at a barrier, or end an initialization.
+    givers: HashMap<ObjectId, HashSet<ThreadId>>,
     inputs: HashMap<ObjectId, Vec<EventId>>,
     /// For each input: the last output of each thread to its source before it.
     outputs: HashMap<EventId, Vec<EventId>>,
@@ -58,6 +60,9 @@ impl Facts {
                 facts.program_order.resize(thread.index() + 1, Vec::new());
             }
             facts.program_order[thread.index()].push(event);
+            if let Some(object) = given(recording.op(event)) {
+                facts.givers.entry(object).or_default().insert(thread);
+            }
             match recording.op(event) {
                 Op::Fork { child } => drop(facts.forks.entry(child).or_insert(event)),
                 Op::BarrierEnter { barrier, round } => *facts.arrivals.entry((barrier, round)).or_default() += 1,
@@ -171,6 +176,11 @@ impl Facts {
         self.arrivals.get(&(barrier, round)).copied().unwrap_or(0)
     }
 
+    /// Whether a thread has an event, anywhere in the trace, that may end a wait at an object.
+    pub(crate) fn gives(&self, thread: ThreadId, object: ObjectId) -> bool {
+        self.givers.get(&object).is_some_and(|givers| givers.contains(&thread))
+    }
+
     pub(crate) fn inputs(&self, source: ObjectId) -> &[EventId] {
         self.inputs.get(&source).map_or(&[], Vec::as_slice)
     }
@@ -187,6 +197,17 @@ impl Facts {
     /// The end of the wait that an event begins, and how it ended; `None` if the trace does not have it.
     pub(crate) fn wait_end(&self, begin: EventId) -> Option<(EventId, WaitOutcome)> {
         self.wait_ends.get(&begin).copied()
+    }
+}
+
+/// The object at which an event may end waits of other threads; of locks and joins, who does is another matter.
+fn given(op: Op) -> Option<ObjectId> {
+    match op {
+        Op::SemPost { semaphore } => Some(semaphore),
+        Op::Notify { condition } | Op::NotifyAll { condition } => Some(condition),
+        Op::BarrierEnter { barrier, .. } => Some(barrier),
+        Op::OnceEnd { once } => Some(once),
+        _ => None,
     }
 }
 

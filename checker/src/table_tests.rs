@@ -22,7 +22,7 @@ pub(super) fn trace(ops: &[(u32, Op)]) -> Events {
     trace_with(Tables::default(), ops)
 }
 
-fn trace_with(tables: Tables, ops: &[(u32, Op)]) -> Events {
+pub(super) fn trace_with(tables: Tables, ops: &[(u32, Op)]) -> Events {
     let events: Vec<Event> = ops.iter().map(|&(thread, op)| event(thread, op)).collect();
     Events::new(TraceId([0; 16]), tables, events)
 }

@@ -71,6 +71,9 @@ pub enum Goal {
     /// of the threads: for a lock that it holds, or for its end. Or the threads are all that are there, and each of the
     /// operations waits so, or for something that any thread might do.
     Deadlock(Vec<EventId>),
+    /// These operations of different threads, in the order of the trace, are next, and each waits for another of the
+    /// threads, or for what nobody else gives as far as the trace tells, while somebody else is left.
+    PartialDeadlock(Vec<EventId>),
 }
 
 impl Goal {
@@ -85,6 +88,29 @@ impl Goal {
     pub fn deadlock(mut waiting: Vec<EventId>) -> Goal {
         waiting.sort_unstable();
         Goal::Deadlock(waiting)
+    }
+
+    /// That these operations wait while others go on.
+    #[must_use]
+    pub fn partial_deadlock(mut waiting: Vec<EventId>) -> Goal {
+        waiting.sort_unstable();
+        Goal::PartialDeadlock(waiting)
+    }
+
+    /// The operations that wait for ever, if it is a deadlock or a partial one.
+    #[must_use]
+    pub fn waiting(&self) -> Option<&[EventId]> {
+        match self {
+            Goal::Deadlock(waiting) | Goal::PartialDeadlock(waiting) => Some(waiting),
+            Goal::Race(..)
+            | Goal::UnorderedRace(..)
+            | Goal::UseAfterFree { .. }
+            | Goal::AtomicityViolation { .. }
+            | Goal::TornPair { .. }
+            | Goal::Order { .. }
+            | Goal::OtherValue { .. }
+            | Goal::StalePointer { .. } => None,
+        }
     }
 
     /// That an access comes before any of these.
@@ -140,7 +166,11 @@ impl Goal {
                 (false, true) => [Some(first), Some(of_first), Some(of_second)],
                 (false, false) => [Some(first), Some(of_first), None],
             },
-            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::Order { .. } => [None; 3],
+            Goal::Race(..)
+            | Goal::OtherValue { .. }
+            | Goal::Deadlock(_)
+            | Goal::PartialDeadlock(_)
+            | Goal::Order { .. } => [None; 3],
         };
         performed.into_iter().flatten()
     }
@@ -175,7 +205,8 @@ impl Goal {
             | Goal::TornPair { .. }
             | Goal::OtherValue { .. }
             | Goal::StalePointer { .. }
-            | Goal::Deadlock(_) => &[],
+            | Goal::Deadlock(_)
+            | Goal::PartialDeadlock(_) => &[],
         }
     }
 
@@ -193,7 +224,7 @@ impl Goal {
             Goal::OtherValue { read, .. } | Goal::StalePointer { read, .. } => (&[], [Some(*read), None]),
             Goal::Order { early, .. } => (&[], [Some(*early), None]),
             Goal::TornPair { second, .. } => (&[], [Some(*second), None]),
-            Goal::Deadlock(waiting) => (waiting, [None, None]),
+            Goal::Deadlock(waiting) | Goal::PartialDeadlock(waiting) => (waiting, [None, None]),
         };
         listed.iter().copied().chain(pending.into_iter().flatten())
     }

@@ -18,10 +18,10 @@
 //! | `witness-schedule VERSION` | what the file is; this is version 1 |
 //! | `trace ID` | the trace that it belongs to, 32 hexadecimal digits |
 //! | `first-events xCOUNT`, or none | it is a schedule of the first COUNT events of the trace alone, at least 1, as if the trace were cut there |
-//! | `kind KIND` | what it shows at its end: `co-enabled`, `unordered`, `other-value`, `deadlock`, `use-after-free`, `atomicity-violation`, `torn-pair`, `order` or `stale-pointer` |
+//! | `kind KIND` | what it shows at its end: `co-enabled`, `unordered`, `other-value`, `deadlock`, `use-after-free`, `atomicity-violation`, `torn-pair`, `order`, `stale-pointer` or `partial-deadlock` |
 //! | `race EVENT EVENT`, of the first two kinds | the two racing events, by their number in the trace |
 //! | `read EVENT sees VALUE`, of the third | the read, and the value that it would see; `?`: one that the trace does not tell |
-//! | `waiting EVENT …`, of the fourth | the operations that wait for each other, at least 1, ascending |
+//! | `waiting EVENT …`, of the fourth and the last | the operations that wait for each other, at least 1, ascending |
 //! | `freed-by EVENT accessed-by EVENT`, of the fifth | the free, and the access of what it freed |
 //! | `from EVENT to EVENT interrupted-by EVENT`, of the sixth | two accesses of one thread, and the other thread's that comes between; `next-to` instead of `interrupted-by`: that is still to come |
 //! | `from EVENT to EVENT torn-by EVENT and EVENT`, of the seventh | two reads of one thread, and the other thread's writes of what they read; `half-by` instead of `torn-by`: only the write that comes first has happened |
@@ -63,6 +63,7 @@ const CO_ENABLED: &str = "co-enabled";
 const UNORDERED: &str = "unordered";
 const OTHER_VALUE: &str = "other-value";
 const DEADLOCK: &str = "deadlock";
+const PARTIAL_DEADLOCK: &str = "partial-deadlock";
 const USE_AFTER_FREE: &str = "use-after-free";
 const ATOMICITY_VIOLATION: &str = "atomicity-violation";
 
@@ -114,7 +115,7 @@ pub enum Malformed {
     /// The kind is not known.
     #[error(
         "`{kind}` is not a kind of goal; known: {CO_ENABLED}, {UNORDERED}, {OTHER_VALUE}, {DEADLOCK}, {USE_AFTER_FREE}, \
-         {ATOMICITY_VIOLATION}, {TORN_PAIR}, {ORDER}, {STALE_POINTER}"
+         {ATOMICITY_VIOLATION}, {TORN_PAIR}, {ORDER}, {STALE_POINTER}, {PARTIAL_DEADLOCK}"
     )]
     Kind {
         /// What stands there.
@@ -145,6 +146,7 @@ impl Goal {
             Goal::UnorderedRace(..) => UNORDERED,
             Goal::OtherValue { .. } => OTHER_VALUE,
             Goal::Deadlock(_) => DEADLOCK,
+            Goal::PartialDeadlock(_) => PARTIAL_DEADLOCK,
             Goal::UseAfterFree { .. } => USE_AFTER_FREE,
             Goal::AtomicityViolation { .. } => ATOMICITY_VIOLATION,
             Goal::TornPair { .. } => TORN_PAIR,
@@ -172,7 +174,7 @@ impl fmt::Display for Schedule {
             Goal::StalePointer { free, read, value } => {
                 writeln!(f, "read {} sees {value} freed-by {}", read.0, free.0)?;
             }
-            Goal::Deadlock(waiting) => {
+            Goal::Deadlock(waiting) | Goal::PartialDeadlock(waiting) => {
                 write!(f, "waiting")?;
                 waiting.iter().try_for_each(|event| write!(f, " {}", event.0))?;
                 writeln!(f)?;
@@ -260,6 +262,7 @@ impl FromStr for Schedule {
                 UNORDERED => Ok(UNORDERED),
                 OTHER_VALUE => Ok(OTHER_VALUE),
                 DEADLOCK => Ok(DEADLOCK),
+                PARTIAL_DEADLOCK => Ok(PARTIAL_DEADLOCK),
                 USE_AFTER_FREE => Ok(USE_AFTER_FREE),
                 ATOMICITY_VIOLATION => Ok(ATOMICITY_VIOLATION),
                 TORN_PAIR => Ok(TORN_PAIR),
@@ -268,10 +271,14 @@ impl FromStr for Schedule {
                 kind => Err(Malformed::Kind { kind: kind.to_owned() }),
             })
         })?;
-        let goal = if kind == DEADLOCK {
+        let goal = if kind == DEADLOCK || kind == PARTIAL_DEADLOCK {
             lines.one("waiting EVENT …", |words| {
                 word(words, "waiting")?;
-                ascending(words).map(|waiting| Ok(Goal::Deadlock(waiting)))
+                let goal = match kind == DEADLOCK {
+                    true => Goal::Deadlock,
+                    false => Goal::PartialDeadlock,
+                };
+                ascending(words).map(|waiting| Ok(goal(waiting)))
             })?
         } else if kind == ORDER {
             lines.one("early EVENT before EVENT …", |words| {
@@ -522,8 +529,13 @@ mod tests {
                 read: EventId(read),
                 value
             }),
-            prop::collection::btree_set(any::<u32>(), 1..6)
-                .prop_map(|waiting| Goal::Deadlock(waiting.into_iter().map(EventId).collect())),
+            (prop::collection::btree_set(any::<u32>(), 1..6), any::<bool>()).prop_map(|(waiting, partial)| {
+                let waiting = waiting.into_iter().map(EventId).collect();
+                match partial {
+                    true => Goal::PartialDeadlock(waiting),
+                    false => Goal::Deadlock(waiting),
+                }
+            }),
         ];
         let first = proptest::option::of(1..=u32::MAX);
         let parts = (any::<[u8; 16]>(), first, goals, any::<u32>(), slices, wakes);
@@ -742,14 +754,15 @@ mod tests {
             let expected = format!("line 4: expected `from EVENT to EVENT torn-by EVENT and EVENT`, found `{line}`");
             assert_eq!(said, expected);
         }
-        let waiting = |line: &str| {
-            let text = TEXT.replace("co-enabled", "deadlock").replace("race 5 17", line);
+        let waiting_as = |kind: &str, line: &str| {
+            let text = TEXT.replace("co-enabled", kind).replace("race 5 17", line);
             text.parse::<Schedule>().map(|schedule| schedule.goal)
         };
-        assert_eq!(
-            waiting("waiting 5 17"),
-            Ok(Goal::Deadlock(vec![EventId(5), EventId(17)]))
-        );
+        let waiting = |line: &str| waiting_as("deadlock", line);
+        let both = vec![EventId(5), EventId(17)];
+        assert_eq!(waiting("waiting 5 17"), Ok(Goal::Deadlock(both.clone())));
+        let partial = waiting_as("partial-deadlock", "waiting 5 17");
+        assert_eq!(partial, Ok(Goal::PartialDeadlock(both)));
         for line in ["race 5 17", "waiting", "waiting 17 5", "waiting 5 5", "waiting 5 x"] {
             let said = waiting(line).expect_err("malformed").to_string();
             assert_eq!(said, format!("line 4: expected `waiting EVENT …`, found `{line}`"));

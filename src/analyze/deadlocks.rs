@@ -16,7 +16,7 @@ use crate::schedule::Goal;
 use crate::solve::{Answer, NativeAnswer, Session, Steps};
 use crate::symbols::{UnrecordedCalls, hidden_between};
 use crate::trace::{EventId, ObjectId};
-use crate::verdict::{Analysis, CutRefutation, Deadlock, Refutation, Rejected, Unknown, Verdict};
+use crate::verdict::{Analysis, CutRefutation, Deadlock, DeadlockKind, Refutation, Rejected, Unknown, Verdict};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
@@ -139,7 +139,7 @@ impl Case<'_, '_> {
             example: self.first(cycle),
             verdict: Verdict::Unknown(Unknown::Time),
             tried: 0,
-            stands_still: false,
+            kind: DeadlockKind::Cycle,
         };
         if known.options.out_of_time() {
             return deadlock;

@@ -11,7 +11,7 @@ use super::{Instance, MAX_EVENTS_Z3, Solver, case, in_order, reject};
 use crate::prune::Ending;
 use crate::schedule::{Goal, Schedule};
 use crate::solve::{Answer, NativeAnswer, Steps};
-use crate::trace::{Access, AccessKind, CellId, CodePosition, EventId, Trace};
+use crate::trace::{Access, AccessKind, CellId, CodePosition, EventId, ThreadId, Trace};
 use crate::verdict::{Analysis, Instances, Pair, Rejected, Verdict};
 use hashbrown::{HashMap, HashSet};
 use std::num::NonZeroUsize;
@@ -127,7 +127,8 @@ fn decide(known: &Decider<'_>, row: &[Question], rejected: &mut Vec<Rejected>) -
             .ways
             .iter()
             .filter_map(|way| quickly(known, asked, way, &mut steps));
-        let mut quick = quick.filter(|schedule| accepted(schedule).is_ok());
+        // The checker goes over the whole trace, so it is not asked about what shows another value anyway.
+        let mut quick = quick.filter(|schedule| shows(known, schedule) && accepted(schedule).is_ok());
         if let Some(schedule) = quick.next() {
             return witnessed(schedule);
         }
@@ -145,6 +146,47 @@ fn decide(known: &Decider<'_>, row: &[Question], rejected: &mut Vec<Rejected>) -
         }
     }
     None
+}
+
+/// Whether the last write of the pointer in a schedule is one of the value that its goal names.
+fn shows(known: &Decider<'_>, schedule: &Schedule) -> bool {
+    let trace = known.trace;
+    let (read, wanted) = match schedule.goal {
+        Goal::OtherValue { read, value } => (read, value),
+        Goal::StalePointer { read, value, .. } => (read, Some(value)),
+        _ => return false,
+    };
+    let Some(used) = trace.cell_uses(read).next() else {
+        return false;
+    };
+    let threads = (0..trace.threads() as u32).map(ThreadId);
+    let from = EventId(schedule.as_recorded);
+    let mut done: Vec<usize> = threads
+        .map(|thread| trace.events_before(thread, from) as usize)
+        .collect();
+    for slice in &schedule.slices {
+        done[slice.thread.index()] += slice.events as usize;
+    }
+    let behind = schedule.slices.iter().rev().flat_map(|slice| {
+        let end = done[slice.thread.index()];
+        let begin = end - slice.events as usize;
+        done[slice.thread.index()] = begin;
+        trace.program_order(slice.thread)[begin..end].iter().rev().copied()
+    });
+    let writes = |&event: &EventId| {
+        let access = trace.access(event).filter(|access| access.kind.writes());
+        access.is_some() && trace.cell_use(event, used.cell).is_some()
+    };
+    let recorded = || {
+        let writes = known.needs.writers().writes(used.cell);
+        writes[..writes.partition_point(|&write| write < from)].last().copied()
+    };
+    let mut behind = behind.filter(writes);
+    let seen = match behind.next().or_else(recorded) {
+        Some(write) => trace.value_left(write, used.cell),
+        None => trace.cell(used.cell).initial,
+    };
+    seen == wanted
 }
 
 /// A schedule by the predictor or our own solver. They know nothing of the value, so it may show another one.

@@ -1,10 +1,14 @@
 //! Standstills: orders of the trace after which nobody can go on, and some wait otherwise than for locks and threads.
+//! And partial deadlocks: such after which some wait, and those that are left do not end that in the trace.
 //!
 //! What a wait at a semaphore, condition or barrier needs, any thread might do, so it is one of these only where nobody
 //! is left (`docs/SEMANTICS.md`, section 3). Such a state is the end of a run, not one that a few events lead to: the
 //! search makes runs of the trace's own events. All threads go on in the order of π, as far as they can, but for one to
 //! three that stand still before an operation until nobody else can go on, and then go on themselves. It is
 //! delay-bounded scheduling (Emmi, Qadeer, Rakamarić, POPL 2011) on the recorded events instead of the program.
+//!
+//! Where a run ends though somebody is left, because what follows in π does not follow there, or because somebody has
+//! nothing more to do in π, some of the others may be a partial deadlock.
 //!
 //! It finds, and never excludes: what it does not find may be there. The machine that it runs is the checker's, which
 //! then judges the schedule as all others.
@@ -15,7 +19,7 @@ use crate::check::State;
 use crate::schedule::{Goal, Schedule, beginning_of, slices_of};
 use crate::semantics::blocking::ends_by_anybody;
 use crate::trace::{CodePosition, EventId, Op, ThreadId, Trace};
-use crate::verdict::{Deadlock, Rejected, Verdict};
+use crate::verdict::{Deadlock, DeadlockKind, Rejected, Verdict};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 
@@ -25,7 +29,7 @@ const MAX_STEPS: u64 = 1_000_000;
 /// Events of a trace up to which two and three threads stand still in one run.
 const SHORT: [usize; 2] = [20_000, 1_000];
 
-/// A run that stands still.
+/// A run that stands still, or of which a part does.
 struct Found {
     as_recorded: u32,
     then: Vec<EventId>,
@@ -33,7 +37,7 @@ struct Found {
     waiting: Vec<EventId>,
 }
 
-/// The standstills that are found, with what the checker rejected.
+/// The standstills and partial deadlocks that are found, with what the checker rejected.
 pub(super) fn find(known: &Decider<'_>) -> (Vec<Deadlock>, Vec<Rejected>) {
     let trace = known.trace;
     let waits_so = |event: EventId| ends_by_anybody(trace.op(event)) && !trace.is_attempt(event);
@@ -54,13 +58,21 @@ pub(super) fn find(known: &Decider<'_>) -> (Vec<Deadlock>, Vec<Rejected>) {
         search.all(delays);
     }
     let found = search.found;
-    let is_least = |key: &[CodePosition]| {
-        let is_within = |other: &Vec<CodePosition>| other != key && other.iter().all(|position| key.contains(position));
+    let is_least = |key: &(DeadlockKind, Vec<CodePosition>)| {
+        let (kind, positions) = key;
+        // A standstill claims more.
+        let counts = |other: DeadlockKind| other == *kind || other == DeadlockKind::Standstill;
+        let is_within = |other: &(DeadlockKind, Vec<CodePosition>)| {
+            other != key && counts(other.0) && other.1.iter().all(|position| positions.contains(position))
+        };
         !found.keys().any(is_within)
     };
     let (mut deadlocks, mut rejected) = (Vec::new(), Vec::new());
     for (key, run) in &found {
-        let goal = Goal::deadlock(run.waiting.clone());
+        let goal = match key.0 {
+            DeadlockKind::Partial => Goal::partial_deadlock(run.waiting.clone()),
+            DeadlockKind::Standstill | DeadlockKind::Cycle => Goal::deadlock(run.waiting.clone()),
+        };
         let schedule = Schedule {
             trace: trace.id(),
             first_events: beginning_of(trace),
@@ -75,7 +87,7 @@ pub(super) fn find(known: &Decider<'_>) -> (Vec<Deadlock>, Vec<Rejected>) {
                 example: run.waiting.clone(),
                 verdict: Verdict::Witnessed(schedule),
                 tried: 1,
-                stands_still: true,
+                kind: key.0,
             }),
             Ok(_) => {}
             Err(rejection) => rejected.push(reject(schedule, &rejection)),
@@ -129,7 +141,7 @@ struct Search<'k, 't> {
     /// States, as far as threads have come in them, with those that stand still.
     met: HashSet<(Vec<usize>, Vec<ThreadId>)>,
     /// By the positions of the waits that are no locks and joins.
-    found: BTreeMap<Vec<CodePosition>, Found>,
+    found: BTreeMap<(DeadlockKind, Vec<CodePosition>), Found>,
 }
 
 /// A run on its way.
@@ -213,18 +225,25 @@ impl Search<'_, '_> {
             }
             run.held.remove(0);
         }
-        // A cycle among them is a deadlock by itself, and found as one.
-        if let Some(waiting) = state.standstill().filter(|waiting| !state.has_cycle(waiting)) {
-            self.keep(run, waiting);
+        let (kind, all) = match state.standstill() {
+            Some(waiting) => (DeadlockKind::Standstill, vec![waiting]),
+            None => (DeadlockKind::Partial, state.partial_deadlocks()),
+        };
+        for waiting in all {
+            // A cycle among them is a deadlock by itself, and found as one.
+            if !state.has_cycle(&waiting) {
+                self.keep(run.clone(), kind, waiting);
+            }
         }
     }
 
-    fn keep(&mut self, run: Run, waiting: Vec<EventId>) {
+    fn keep(&mut self, run: Run, kind: DeadlockKind, waiting: Vec<EventId>) {
         let trace = self.known.trace;
         let others = waiting.iter().filter(|&&event| ends_by_anybody(trace.op(event)));
         let mut key: Vec<CodePosition> = others.map(|&event| trace.pc(event)).collect();
         key.sort_unstable();
         key.dedup();
+        let key = (kind, key);
         let Run {
             as_recorded,
             then,

@@ -84,6 +84,13 @@ fn shown(goal: &Goal) -> String {
             let events: Vec<String> = waiting.iter().map(|event| event.0.to_string()).collect();
             format!("events {} are next, and wait for ever", events.join(", "))
         }
+        Goal::PartialDeadlock(waiting) => {
+            let events: Vec<String> = waiting.iter().map(|event| event.0.to_string()).collect();
+            format!(
+                "events {} are next, and wait for what nobody else does in the trace",
+                events.join(", ")
+            )
+        }
         Goal::Order { awaited, early } => {
             let awaited: Vec<String> = awaited.iter().map(|event| event.0.to_string()).collect();
             format!(

@@ -18,7 +18,7 @@ use witness::report::{Live, Paint, Words, letters};
 use witness::schedule::{Goal, Schedule};
 use witness::session::{self, Companions, Decision, Launch, PATIENCE};
 use witness::symbols::Symbols;
-use witness::trace::{EventId, Trace};
+use witness::trace::Trace;
 
 /// How to run a program along its witnesses.
 #[derive(Debug, clap::Args)]
@@ -205,11 +205,10 @@ pub fn confirm(
     };
     let mut worst = ExitCode::Witnessed;
     for &(number, schedule) in shown {
-        if matches!(schedule.goal, Goal::Deadlock(_)) {
+        if schedule.goal.waiting().is_some() {
             let outcome = live::deadlock(&planner, schedule, &launch).with_context(|| format!("witness {number}"))?;
             print(|out| {
-                let waiting: Vec<EventId> = schedule.goal.pending().collect();
-                report.write_deadlock(number, &waiting, &outcome, out)?;
+                report.write_deadlock(number, &schedule.goal, &outcome, out)?;
                 Ok(writeln!(out)?)
             })?;
             worst = match (worst, &outcome) {

@@ -223,6 +223,7 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
                 Goal::Race(..) | Goal::UnorderedRace(..) => "data race",
                 Goal::OtherValue { .. } => "another value",
                 goal @ (Goal::Deadlock(_)
+                | Goal::PartialDeadlock(_)
                 | Goal::UseAfterFree { .. }
                 | Goal::StalePointer { .. }
                 | Goal::AtomicityViolation { .. }
@@ -249,6 +250,7 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
                         "each of these threads waits, and no other thread is left"
                     }
                     Goal::Deadlock(_) => "each of these threads waits for another one of them, for ever",
+                    Goal::PartialDeadlock(_) => "each of these threads waits, and nobody else ends that in the trace",
                     Goal::Order { .. } => "the access is next, and what has to come before it has not happened",
                     Goal::UseAfterFree { .. } => "the block is freed, and the access of it is next",
                     Goal::StalePointer { .. } => "the block is freed, and a read that would see its address is next",

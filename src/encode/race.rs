@@ -46,7 +46,7 @@ impl Encoder<'_> {
                 literals
             }
             // Each thread holds what the next one waits for by program order.
-            Goal::Deadlock(waiting) => {
+            Goal::Deadlock(waiting) | Goal::PartialDeadlock(waiting) => {
                 self.race_before = waiting.iter().copied().min().unwrap_or(self.race_before);
                 self.comes_next(&[], waiting, &[])
             }

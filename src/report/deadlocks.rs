@@ -7,7 +7,7 @@ use crate::results::{DeadlockResult, WaitResult};
 use crate::semantics::blocking::ends_by_anybody;
 use crate::semantics::locks::Step;
 use crate::trace::{EventId, ObjectId, Op, ThreadId};
-use crate::verdict::{Deadlock, Instances, Pair, Refutation, Verdict};
+use crate::verdict::{Deadlock, DeadlockKind, Instances, Pair, Refutation, Verdict};
 
 impl Findings<'_> {
     /// The operations of a deadlock in one sentence:
@@ -32,6 +32,7 @@ impl Findings<'_> {
         let schedule = row.number.zip(self.folder);
         DeadlockResult {
             id: row.id.to_owned(),
+            kind: row.of.kind,
             verdict: verdict_of(&row.of.verdict).to_owned(),
             reason: reason_of(&row.of.verdict).map(str::to_owned),
             explanation: words.explanation_of_deadlock(row.of),
@@ -63,6 +64,17 @@ impl Findings<'_> {
             },
             known: row.hidden == Some(&Hidden::Known),
             trace: None,
+        }
+    }
+}
+
+impl Deadlock {
+    /// What reports call it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self.kind {
+            DeadlockKind::Cycle | DeadlockKind::Standstill => "deadlock",
+            DeadlockKind::Partial => "partial deadlock",
         }
     }
 }

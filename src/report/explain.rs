@@ -139,7 +139,11 @@ impl Words<'_> {
                         "a schedule brings the read next while the pointer is to what was freed, but {what} may synchronize between \
                          them; `witness run` tries it in the program itself, or {build}"
                     ),
-                    Goal::Race(..) | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } | Goal::TornPair { .. } => {
+                    Goal::Race(..)
+                    | Goal::Deadlock(_)
+                    | Goal::PartialDeadlock(_)
+                    | Goal::AtomicityViolation { .. }
+                    | Goal::TornPair { .. } => {
                         format!(
                             "a schedule brings both accesses next, but {what} may synchronize between them; `witness run` tries it in the \
                          program itself, or {build}"

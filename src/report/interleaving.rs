@@ -170,6 +170,9 @@ impl Interleaving<'_> {
                 "── deadlock: these wait, and nobody else is left".to_owned()
             }
             Goal::Deadlock(_) => "── deadlock: these wait for each other".to_owned(),
+            Goal::PartialDeadlock(_) => {
+                "── partial deadlock: these wait, and nobody else ends that in the recorded run".to_owned()
+            }
         };
         writeln!(out, "{indent}{}", self.paint.warning(end))?;
         let mut pending = replay.accesses.iter().filter(|access| access.is_next);
@@ -180,6 +183,7 @@ impl Interleaving<'_> {
             Goal::Race(..)
             | Goal::UnorderedRace(..)
             | Goal::Deadlock(_)
+            | Goal::PartialDeadlock(_)
             | Goal::UseAfterFree { .. }
             | Goal::AtomicityViolation { .. }
             | Goal::TornPair { .. }

@@ -57,16 +57,19 @@ impl Live<'_> {
     pub fn write_deadlock(
         &self,
         number: usize,
-        waiting: &[EventId],
+        goal: &Goal,
         outcome: &Deadlocked,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let words = self.words;
+        let waiting: Vec<EventId> = goal.pending().collect();
+        let waiting = waiting.as_slice();
         match outcome {
             Deadlocked::Confirmed(waits) => {
-                let how = match words.stands_still(waiting) {
-                    true => "the threads wait for ever, and nobody else is left",
-                    false => "the threads wait for each other for ever",
+                let how = match goal {
+                    Goal::PartialDeadlock(_) => "the threads wait until the run ends, though others can go on",
+                    _ if words.stands_still(waiting) => "the threads wait for ever, and nobody else is left",
+                    _ => "the threads wait for each other for ever",
                 };
                 let title = format!("CONFIRMED: witness {number}: {how}");
                 writeln!(out, "{}", self.paint.warning(title))?;
@@ -262,10 +265,12 @@ impl Live<'_> {
             Goal::TornPair { .. } => "the other thread has written behind the first read, and the second is pending",
             Goal::UseAfterFree { .. } => "the memory is freed, and the access of it is pending",
             Goal::Order { .. } => "the access is pending, and what has to come first has not happened",
-            // Of the last three, the program is not stopped before anything.
-            Goal::Race(..) | Goal::OtherValue { .. } | Goal::StalePointer { .. } | Goal::Deadlock(_) => {
-                "both accesses are pending at once"
-            }
+            // Of the last four, the program is not stopped before anything.
+            Goal::Race(..)
+            | Goal::OtherValue { .. }
+            | Goal::StalePointer { .. }
+            | Goal::Deadlock(_)
+            | Goal::PartialDeadlock(_) => "both accesses are pending at once",
         };
         let title = format!("CONFIRMED: witness {number}: {how}");
         writeln!(out, "{}", self.paint.warning(title))?;

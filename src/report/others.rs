@@ -51,11 +51,11 @@ impl<'a> Findings<'a> {
 }
 
 impl<'a> Other<'a> {
-    /// `deadlock`, `atomicity violation`.
+    /// `deadlock`, `partial deadlock`, `atomicity violation`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self.subject {
-            Subject::Deadlock(_) => "deadlock",
+            Subject::Deadlock(deadlock) => deadlock.name(),
             Subject::AtomicityViolation(_) => "atomicity violation",
         }
     }
@@ -98,7 +98,7 @@ impl<'a> Other<'a> {
     pub(super) fn at_places(&self, words: &Words<'_>) -> String {
         let places: Vec<String> = self.example().iter().map(|&event| words.place(event)).collect();
         match self.subject {
-            Subject::Deadlock(_) => format!("deadlock at {}", places.join(" and ")),
+            Subject::Deadlock(_) => format!("{} at {}", self.name(), places.join(" and ")),
             Subject::AtomicityViolation(_) => format!("interruption at {}", places.join(", ")),
         }
     }

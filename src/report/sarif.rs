@@ -34,7 +34,7 @@ const FLOWS: usize = 200;
 /// Results. GitHub shows 5,000 of a run.
 const MAX_RESULTS: usize = 5_000;
 
-const RULES: [(&str, &str, &str, &str); 12] = [
+const RULES: [(&str, &str, &str, &str); 13] = [
     (
         "data-race",
         "DataRace",
@@ -60,6 +60,13 @@ const RULES: [(&str, &str, &str, &str); 12] = [
         "Deadlock",
         "Threads can come to wait for one another forever.",
         "A run that was forced there ended so. Take locks in one order, and change what a condition stands for under its mutex.",
+    ),
+    (
+        "partial-deadlock",
+        "PartialDeadlock",
+        "Threads can come to wait for what nobody else does, while others go on.",
+        "A schedule of the recorded events leads there, and no other thread ends these waits anywhere in the recorded run, or has anything left to do in it. \
+         Do not wait for a signal, a post or a barrier while holding what somebody needs who is to give it.",
     ),
     (
         "use-after-free",
@@ -305,7 +312,11 @@ fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> 
             "Stale pointer",
             "The block is freed, and then the pointer to it is about to be read.",
         ),
-        Goal::Race(..) | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } | Goal::TornPair { .. } => (
+        Goal::Race(..)
+        | Goal::Deadlock(_)
+        | Goal::PartialDeadlock(_)
+        | Goal::AtomicityViolation { .. }
+        | Goal::TornPair { .. } => (
             "data-race",
             "Data race",
             "Nothing orders the two accesses: both are next.",

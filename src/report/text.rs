@@ -579,6 +579,7 @@ impl Told<'_> {
             Goal::Race(..)
             | Goal::OtherValue { .. }
             | Goal::Deadlock(_)
+            | Goal::PartialDeadlock(_)
             | Goal::AtomicityViolation { .. }
             | Goal::TornPair { .. } => ", at the same time",
             Goal::UseAfterFree { .. } | Goal::StalePointer { .. } => ", after that",

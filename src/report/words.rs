@@ -17,6 +17,7 @@ pub fn name_of(goal: &Goal) -> &'static str {
         Goal::OtherValue { .. } => "null pointer",
         Goal::StalePointer { .. } => "stale pointer",
         Goal::Deadlock(_) => "deadlock",
+        Goal::PartialDeadlock(_) => "partial deadlock",
         Goal::UseAfterFree { .. } => "use after free",
         Goal::AtomicityViolation { .. } => "atomicity violation",
         Goal::TornPair { .. } => "torn pair",

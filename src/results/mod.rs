@@ -13,7 +13,7 @@ use crate::schedule::Goal;
 use crate::session::failure_of;
 use crate::standstill::Standstill;
 use crate::trace::Trace;
-use crate::verdict::{Find, Kind, Refutation, Regions, Unknown, Verdict};
+use crate::verdict::{DeadlockKind, Find, Kind, Refutation, Regions, Unknown, Verdict};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -264,13 +264,16 @@ pub struct AccessResult {
 pub struct DeadlockResult {
     /// What it is called from run to run: 16 hexadecimal digits over the functions and files.
     pub id: String,
+    /// `cycle`, `standstill` or `partial`.
+    #[serde(default)]
+    pub kind: DeadlockKind,
     /// `witnessed`, `refuted`, `not-in-trace` or `unknown`.
     pub verdict: String,
     /// As of a [`PairResult`].
     pub reason: Option<String>,
     /// The reason in words, one fact a sentence.
     pub explanation: Vec<String>,
-    /// The operations, each of which waits for the thread of the next one, and the last for that of the first.
+    /// The operations: of a cycle, each of which waits for the thread of the next one, and the last for that of the first.
     pub operations: Vec<WaitResult>,
     /// How many sets of operations at these positions were looked at.
     pub tried: u64,

@@ -105,6 +105,7 @@ impl<'t> Session<'t> {
         let answer = match goal {
             Goal::Race(..)
             | Goal::Deadlock(_)
+            | Goal::PartialDeadlock(_)
             | Goal::UseAfterFree { .. }
             | Goal::AtomicityViolation { .. }
             | Goal::TornPair { .. }

@@ -81,11 +81,24 @@ impl Analysis {
     }
 }
 
+/// How the operations of a deadlock wait for ever.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeadlockKind {
+    /// For each other's threads.
+    #[default]
+    Cycle,
+    /// Nobody else is left, so that some wait for what any thread might do.
+    Standstill,
+    /// Some wait for what nobody else does in the recorded run, while others are left.
+    Partial,
+}
+
 /// The verdict on one cycle of code positions, or on one standstill.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Deadlock {
-    /// The positions, each of which waits for what the next one's thread holds, or for that thread's end; of a
-    /// standstill, those at which all threads wait.
+    /// The positions, each of which waits for what the next one's thread holds, or for that thread's end; of other
+    /// kinds, those at which the threads wait.
     pub positions: Vec<CodePosition>,
     /// Operations at these positions: those that are witnessed, else some that were looked at.
     pub example: Vec<EventId>,
@@ -93,9 +106,9 @@ pub struct Deadlock {
     pub verdict: Verdict,
     /// How many sets of operations were looked at.
     pub tried: u64,
-    /// Whether it is a standstill: nobody else is left, so that some wait for ever for what any thread might do.
+    /// How they wait.
     #[serde(default)]
-    pub stands_still: bool,
+    pub kind: DeadlockKind,
 }
 
 /// The verdict on an access that may come between two accesses of another thread.

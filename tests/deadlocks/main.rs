@@ -69,14 +69,35 @@ const PROGRAMS: [(&str, &[&str], &[&str]); 17] = [
     ("once_and_lock", &["first", "second", "main"], &["once_before_lock"]),
 ];
 
+/// Those of which two threads wait while another one goes on.
+const BESIDE: [(&str, &[&str], &str); 8] = [
+    ("nested_monitor", &["first", "second"], "nested_monitor_timed"),
+    ("lost_beside", &["first", "main"], "lost_beside_flag"),
+    ("permit_under_lock", &["first", "second"], "permit_before_lock"),
+    ("permit_over_lock", &["first", "second"], "permit_then_lock"),
+    ("barrier_in_lock", &["first", "second"], "barrier_behind_lock"),
+    ("permits_crossed", &["first", "second"], "permits_in_order"),
+    ("permit_kept", &["first"], "permit_given_back"),
+    ("once_in_lock", &["first", "second"], "once_behind_lock"),
+];
+
 fn compiled(test: &str, name: &str) -> Program {
     Program::of_tests("deadlocks", test, name)
 }
 
 /// The places of each witnessed deadlock.
 fn deadlocks(results: &serde_json::Value) -> Vec<BTreeSet<String>> {
+    deadlocks_of(results, &["cycle", "standstill", "partial"])
+}
+
+/// The same, of these kinds.
+fn deadlocks_of(results: &serde_json::Value, kinds: &[&str]) -> Vec<BTreeSet<String>> {
     let all = results["deadlocks"].as_array().cloned().unwrap_or_default();
-    let witnessed = all.iter().filter(|deadlock| deadlock["verdict"] == "witnessed");
+    let of_kind = |deadlock: &&serde_json::Value| kinds.iter().any(|kind| deadlock["kind"] == *kind);
+    let witnessed = all
+        .iter()
+        .filter(|deadlock| deadlock["verdict"] == "witnessed")
+        .filter(of_kind);
     let places = witnessed.map(|deadlock| {
         let operations = deadlock["operations"].as_array().unwrap().iter();
         let place = operations.map(place);
@@ -126,8 +147,42 @@ fn deadlocks_are_predicted_and_shown_live() {
 }
 
 #[test]
+fn partial_deadlocks_are_predicted_and_shown_live() {
+    for (name, marks, _) in BESIDE {
+        let program = compiled("beside", name);
+        let expected: BTreeSet<String> = marks.iter().map(|mark| program.line(mark)).collect();
+        let mut hits = 0;
+        for policy in POLICIES {
+            program.record(policy, &[]);
+            let (results, status) = program.analyzed();
+            if results["trace"]["ending"] == "deadlock" {
+                continue;
+            }
+            let (found, partial) = (deadlocks(&results), deadlocks_of(&results, &["partial"]));
+            hits += usize::from(partial.contains(&expected));
+            assert_eq!(
+                status,
+                if found.is_empty() { 0 } else { 66 },
+                "{name} {policy:?}: {results:#}"
+            );
+            for number in 1..=found.len() {
+                program.check(number);
+            }
+            let live = program.live(&[]);
+            let confirmed = live.stdout.lines().filter(|line| line.starts_with("CONFIRMED: "));
+            assert_eq!(confirmed.count(), found.len(), "{name} {policy:?}: {}", live.stdout);
+            let how = "the threads wait until the run ends, though others can go on";
+            let beside = live.stdout.lines().filter(|line| line.ends_with(how));
+            assert_eq!(beside.count(), partial.len(), "{name} {policy:?}: {}", live.stdout);
+        }
+        assert!(hits > 0, "{name}: {expected:?} was found in no run");
+    }
+}
+
+#[test]
 fn their_twins_have_none() {
-    for twin in PROGRAMS.iter().flat_map(|(_, _, twins)| *twins) {
+    let beside = BESIDE.iter().map(|(_, _, twin)| twin);
+    for twin in PROGRAMS.iter().flat_map(|(_, _, twins)| *twins).chain(beside) {
         let program = compiled("twins", twin);
         for policy in POLICIES {
             program.record(policy, &[]);

@@ -19,7 +19,7 @@ use witness::check::{Checker, validate};
 use witness::design::Design;
 use witness::schedule::Goal;
 use witness::trace::Trace;
-use witness::verdict::{Refutation, Unknown, Verdict};
+use witness::verdict::{DeadlockKind, Refutation, Unknown, Verdict};
 
 #[derive(Default)]
 struct Counts {
@@ -205,7 +205,29 @@ fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
             Verdict::Unknown(_) => return wrong("not decided"),
         }
     }
-    for deadlock in analysis.deadlocks.iter().filter(|deadlock| !deadlock.stands_still) {
+    let rows: BTreeSet<(u64, u64)> = analysis
+        .pairs
+        .iter()
+        .map(|pair| {
+            (
+                pair.positions.0.min(pair.positions.1),
+                pair.positions.0.max(pair.positions.1),
+            )
+        })
+        .collect();
+    let mut missing = races
+        .iter()
+        .chain(&after_free)
+        .map(key)
+        .filter(|here| !rows.contains(here));
+    if let Some(missing) = missing.next() {
+        return Err(format!("{missing:x?} is a race or a use after free, and has no row"));
+    }
+    for deadlock in analysis
+        .deadlocks
+        .iter()
+        .filter(|deadlock| deadlock.kind == DeadlockKind::Cycle)
+    {
         let wrong = |what: &str| {
             Err(format!(
                 "{:x?} is {what}: {:?} by {said:?}",

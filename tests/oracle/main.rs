@@ -67,6 +67,7 @@ fn race_of(schedule: &Schedule) -> (EventId, EventId) {
         Goal::UseAfterFree { free, access } => (free, access),
         Goal::OtherValue { .. }
         | Goal::Deadlock(_)
+        | Goal::PartialDeadlock(_)
         | Goal::AtomicityViolation { .. }
         | Goal::TornPair { .. }
         | Goal::StalePointer { .. }

@@ -1,10 +1,10 @@
 //! A null or stale pointer itself: the program runs along the schedule, its thread reads it, goes on by itself, and uses
 //! what is not there.
 
-use super::beyond::beyond;
+use super::beyond::{GOES_ON, beyond};
 use super::{LiveError, Planner};
 use crate::schedule::{Goal, Schedule};
-use crate::session::Launch;
+use crate::session::{Launch, Settings};
 use crate::trace::{AccessKind, EventId, LoadError, Trace};
 use rustix::process::Signal;
 use trace_format::{PendingKind, ProgramEnd, TraceFile};
@@ -48,7 +48,7 @@ impl BadPointer {
 /// [`LiveError`]. That the program goes another way is a [`BadPointer`].
 pub fn bad_pointer(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch) -> Result<BadPointer, LiveError> {
     let trace = planner.checker().trace();
-    let (ran, left_at) = beyond(planner, schedule, launch)?;
+    let (ran, left_at) = beyond(planner, schedule, launch, GOES_ON, Settings::fifo())?;
     // What kills the program is an access that it has not done.
     let follows = |event| schedule.goal.pending().any(|read| trace.successor(read) == Some(event));
     let found = match (&schedule.goal, left_at) {

@@ -1,17 +1,22 @@
-//! A deadlock itself: the program runs along the schedule, goes on by itself, and its threads wait for each other.
+//! A deadlock itself: the program runs along the schedule, goes on by itself, and its threads wait for each other. Of a
+//! partial deadlock, others may go on; its threads are to wait until the run is ended.
 
-use super::beyond::beyond;
+use super::beyond::{GOES_ON, beyond};
 use super::{LiveError, Planner};
-use crate::schedule::Schedule;
-use crate::session::Launch;
+use crate::schedule::{Goal, Schedule};
+use crate::session::{Launch, Policy, Settings};
 use crate::standstill::{Standstill, Wait};
 use crate::trace::{EventId, LoadError, Op, Trace};
+use std::time::Duration;
 use trace_format::{PendingKind, ProgramEnd, TraceFile};
+
+/// How long others may go on beside a partial deadlock before the run is ended.
+const OTHERS_GO_ON: Duration = Duration::from_secs(3);
 
 /// What became of a run that was to end in a deadlock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deadlocked {
-    /// Each of the threads waits where it was to wait, forever.
+    /// Each of the threads waits where it was to wait, forever; of a partial deadlock, at the end of the run.
     Confirmed(Vec<Wait>),
     /// The program left the schedule before this event.
     Diverged(EventId),
@@ -30,7 +35,19 @@ pub enum Deadlocked {
 /// [`LiveError`]. That the program goes another way is a [`Deadlocked`].
 pub fn deadlock(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch) -> Result<Deadlocked, LiveError> {
     let trace = planner.checker().trace();
-    let (ran, left_at) = beyond(planner, schedule, launch)?;
+    let is_partial = matches!(schedule.goal, Goal::PartialDeadlock(_));
+    let (goes_on, settings) = match is_partial {
+        // Each of the others is to come to its turn, and the run may have no end of its own.
+        true => (
+            OTHERS_GO_ON,
+            Settings {
+                policy: Policy::Random,
+                ..Settings::fifo()
+            },
+        ),
+        false => (GOES_ON, Settings::fifo()),
+    };
+    let (ran, left_at) = beyond(planner, schedule, launch, goes_on, settings)?;
     if let Some(left_at) = left_at {
         return Ok(Deadlocked::Diverged(left_at));
     }
@@ -43,7 +60,7 @@ pub fn deadlock(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch) -> 
         let wait = standstill
             .waits
             .iter()
-            .find(|wait| wait.thread == thread && wait.for_ever);
+            .find(|wait| wait.thread == thread && (is_partial || wait.for_ever));
         match wait.filter(|_| waits_there(trace, event, &live)) {
             Some(wait) => waits.push(wait.clone()),
             None => due.push(event),

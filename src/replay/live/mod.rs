@@ -239,7 +239,7 @@ pub fn run(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch) -> Resul
     let trace = planner.checker().trace();
     if matches!(
         schedule.goal,
-        Goal::OtherValue { .. } | Goal::StalePointer { .. } | Goal::Deadlock(_)
+        Goal::OtherValue { .. } | Goal::StalePointer { .. } | Goal::Deadlock(_) | Goal::PartialDeadlock(_)
     ) {
         return Err(LiveError::NoRace);
     }

@@ -222,7 +222,7 @@ impl Rest {
 
     /// Adds what the schedule ends before.
     fn end(&mut self, trace: &Trace, schedule: &Schedule) {
-        if matches!(schedule.goal, Goal::Deadlock(_)) {
+        if schedule.goal.waiting().is_some() {
             // The program is not stopped there: it gets there by itself, and stays.
             return;
         }

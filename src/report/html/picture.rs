@@ -224,6 +224,7 @@ impl<'a> Picture<'a> {
         let event = second.event;
         let what = match self.replay.accepted.goal {
             Goal::Deadlock(_) => "Deadlock",
+            Goal::PartialDeadlock(_) => "Partial deadlock",
             Goal::UseAfterFree { .. } => "Use after free",
             Goal::AtomicityViolation { .. } => "Atomicity violation",
             Goal::TornPair { .. } => "Torn pair",

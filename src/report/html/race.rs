@@ -10,7 +10,7 @@ use crate::report::{Findings, Race, Row};
 use crate::schedule::{Goal, Schedule};
 use crate::symbols::printable;
 use crate::trace::EventId;
-use crate::verdict::{AtomicityViolation, Deadlock, Entry};
+use crate::verdict::{AtomicityViolation, Deadlock, DeadlockKind, Entry};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 
@@ -42,7 +42,11 @@ pub(super) fn section(
             "The block is freed, and then a pointer to it, which its thread follows, is about to be read. An independent \
              checker has executed this schedule."
         }
-        Goal::Race(..) | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } | Goal::TornPair { .. } => {
+        Goal::Race(..)
+        | Goal::Deadlock(_)
+        | Goal::PartialDeadlock(_)
+        | Goal::AtomicityViolation { .. }
+        | Goal::TornPair { .. } => {
             "Both accesses are next in their threads, enabled and in conflict: nothing orders them. \
              An independent checker has executed this schedule."
         }
@@ -86,15 +90,19 @@ pub(super) fn deadlock(
         entry: row.entry,
         id: row.id,
         schedule: row.schedule()?,
-        title: html! { "Deadlock: threads wait for " span.memory { (awaited.join(" and ")) } },
+        title: html! { (capitalized(row.of.name())) ": threads wait for " span.memory { (awaited.join(" and ")) } },
         pairs: 1,
         others: html! {},
-        how: match row.of.stands_still {
-            true => {
+        how: match row.of.kind {
+            DeadlockKind::Standstill => {
                 "Each of these operations waits, and no other thread is left. An independent checker has executed this \
                  schedule."
             }
-            false => {
+            DeadlockKind::Partial => {
+                "Each of these operations waits, and nobody else ends that in the recorded run. An independent checker \
+                 has executed this schedule."
+            }
+            DeadlockKind::Cycle => {
                 "Each of these operations waits for another of the threads, for ever. An independent checker has \
                  executed this schedule."
             }

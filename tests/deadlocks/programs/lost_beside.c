@@ -1,0 +1,34 @@
+/* The signal may come before anybody waits, and main joins who waits for it. */
+#include "ticker.h"
+
+static pthread_mutex_t inner = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+static void *first(void *arg)
+{
+    pthread_mutex_lock(&inner);
+    pthread_cond_wait(&changed, &inner); /* @first */
+    pthread_mutex_unlock(&inner);
+    return arg;
+}
+
+static void *second(void *arg)
+{
+    pthread_mutex_lock(&inner);
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&inner);
+    return arg;
+}
+
+int main(void)
+{
+    pthread_t ticker, threads[2];
+    pthread_create(&ticker, NULL, tick, NULL);
+    pthread_create(&threads[0], NULL, first, NULL);
+    pthread_create(&threads[1], NULL, second, NULL);
+    pthread_join(threads[0], NULL); /* @main */
+    pthread_join(threads[1], NULL);
+    atomic_store(&stop, 1);
+    pthread_join(ticker, NULL);
+    return 0;
+}

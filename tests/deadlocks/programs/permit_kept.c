@@ -1,0 +1,25 @@
+/* Who takes the only permit may keep it, and nobody but who waits for it ever posts. */
+#include "ticker.h"
+#include <semaphore.h>
+
+static sem_t permits;
+
+static void *first(void *arg)
+{
+    sem_wait(&permits); /* @first */
+    sem_post(&permits);
+    return arg;
+}
+
+static void *second(void *arg)
+{
+    sem_wait(&permits);
+    return arg;
+}
+
+int main(void)
+{
+    sem_init(&permits, 0, 1);
+    run_beside(first, second);
+    return 0;
+}

@@ -1,0 +1,31 @@
+/* Two permits in opposite order. */
+#include "ticker.h"
+#include <semaphore.h>
+
+static sem_t a, b;
+
+static void *first(void *arg)
+{
+    sem_wait(&a);
+    sem_wait(&b); /* @first */
+    sem_post(&b);
+    sem_post(&a);
+    return arg;
+}
+
+static void *second(void *arg)
+{
+    sem_wait(&b);
+    sem_wait(&a); /* @second */
+    sem_post(&a);
+    sem_post(&b);
+    return arg;
+}
+
+int main(void)
+{
+    sem_init(&a, 0, 1);
+    sem_init(&b, 0, 1);
+    run_beside(first, second);
+    return 0;
+}
