@@ -47,7 +47,7 @@ pub use session::{
 };
 pub use states::{Limits, Searched, search};
 
-use crate::forest::{Forest, Next, NodeId, Outcome, Patience, Reservation, Run};
+use crate::forest::{Forest, Next, NodeId, Operation, Outcome, Patience, Region, Reservation, Run, Span};
 use crate::verdict::{Find, Kind};
 use alike::Alike;
 use hashbrown::{HashMap, HashSet};
@@ -57,6 +57,7 @@ use sites::Sites;
 use solver::Solver;
 use std::fmt;
 use std::ops::ControlFlow;
+use trace_format::NOBODYS;
 
 /// Runs that are made at most along what the cheap search finds. It serves to find failures soon; what is left to it of
 /// a long exploration, the exact one finds as well.
@@ -910,6 +911,14 @@ impl<S: Session> Exploring<'_, '_, S> {
         new
     }
 
+    /// Whether a thread comes to, or leaves, ThreadSanitizer's barrier for tests next, as far as is known: it counts in a
+    /// variable of the runtime's own. That what is open there cannot be shown is what the reservation says.
+    fn is_at_invisible_barrier(&self, node: NodeId) -> bool {
+        let span = self.forest.node(node).operation().and_then(Operation::span);
+        let is_of_runtime = |span: Span| span.at.region == Region::Static && span.at.offset >= NOBODYS;
+        span.is_some_and(is_of_runtime) && self.forest.reservations().contains(&Reservation::InvisibleBarrier)
+    }
+
     fn finish(mut self) -> Exploration {
         let stained = self.forest.stained().into_iter().map(Reason::Reservation);
         self.reasons.extend(stained);
@@ -922,7 +931,7 @@ impl<S: Session> Exploring<'_, '_, S> {
                 node,
                 opening,
             };
-            if self.is_open(&wanted) {
+            if self.is_open(&wanted) && !self.is_at_invisible_barrier(node) {
                 let position = self.forest.node(node).position;
                 self.reasons.push(Reason::NotShown(opening, position));
             }
