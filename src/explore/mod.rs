@@ -440,8 +440,16 @@ impl<S: Session> Exploring<'_, '_, S> {
     /// Makes as many runs as are allowed of a program of which there is no model, since its first run is too long for
     /// one.
     fn run_unsearched(&mut self, watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<(), S::Error> {
+        let mut made = Vec::new().into_iter();
+        // What is left of the runs that were made at the same time as the last one is forgotten: without them it would
+        // have been the last one, too.
         while !self.is_over(watch) {
-            let Some(ran) = self.session.run_unsearched(self.options.prefers)? else {
+            if made.len() == 0 {
+                let left = self.options.runs - self.progress.runs;
+                let count = self.options.jobs.clamp(1, left);
+                made = self.session.run_unsearched(self.options.prefers, count)?.into_iter();
+            }
+            let Some(ran) = made.next() else {
                 break;
             };
             self.learn(&Prefix::default(), ran, None)?;

@@ -152,6 +152,14 @@ impl Glance {
         self.suspects = is_doubtful && may_suspect && !shows;
         self.learn(scan, &seen.left);
         let is_worthwhile = shows || self.suspects;
+        tracing::info!(
+            look = self.looks,
+            in_windows = shows,
+            in_digest = seen.shows,
+            is_cut = seen.is_cut,
+            is_worthwhile,
+            "looked at a further run"
+        );
         self.passed += u32::from(!is_worthwhile);
         self.doubtful += u32::from(!is_worthwhile && is_doubtful);
         Ok(is_worthwhile)
@@ -209,7 +217,8 @@ impl Glance {
         seen.is_cut |= !circles.is_empty() && scan.told_until < file.len();
         let events = scan.told_with(file, &accesses)?;
         let trace = Trace::of_part(tables_within(file.tables()), &events);
-        if validate(&trace).is_err() {
+        if let Err(error) = validate(&trace) {
+            tracing::info!(?error, "a digest is no execution");
             // What was left out is missed.
             seen.is_cut = true;
             return Ok(seen);
@@ -230,6 +239,12 @@ impl Glance {
             },
         };
         let found = analyze_within(&trace, &CLOSELY, &scope);
+        tracing::info!(
+            events = trace.len(),
+            pairs = scope.pairs.len(),
+            candidates = found.pairs.len(),
+            "analyzed the digest of a run"
+        );
         seen.shows = found.pairs.iter().any(|pair| is_witnessed(&pair.verdict));
         for deadlock in found.deadlocks.iter().filter(|found| is_witnessed(&found.verdict)) {
             seen.shows |= self.deadlocks.insert(places(deadlock));
@@ -254,7 +269,9 @@ impl Glance {
         let Ok(found) = analyze_with(&trace, &CLOSELY, &Work::default(), &Unfollowed);
         let mut shows = false;
         for pair in found.pairs.iter().filter(|pair| is_witnessed(&pair.verdict)) {
-            shows |= self.races.insert(sorted(pair.positions));
+            let positions = sorted(pair.positions);
+            tracing::info!(?positions, window = ?window.pair, "a window shows a race");
+            shows |= self.races.insert(positions);
         }
         for deadlock in found.deadlocks.iter().filter(|found| is_witnessed(&found.verdict)) {
             shows |= self.deadlocks.insert(places(deadlock));

@@ -2,7 +2,7 @@
 //! last.
 //!
 //! Besides, it keeps what threads do to one another: all but plain accesses, and of these the ones under a lock, and the
-//! ones of memory that was accessed under a lock or atomically before. That is little of most traces.
+//! ones of memory that several threads have accessed under locks or atomically before. That is little of most traces.
 
 use super::{EVENTS_AT_LEAST, EVENTS_FOR_ONE, Positions, sorted};
 use hashbrown::{HashMap, HashSet};
@@ -37,9 +37,13 @@ const FAR_INSTANCES: usize = 3;
 const EVENTS_FOR_ONE_TOLD: u64 = 40;
 const TOLD_AT_LEAST: u64 = 30_000;
 
-/// Bits of a table of pieces of memory by which threads may tell one another something: those whose bit is set, and
-/// some others. It stays in the processor's cache.
-const TELLING: usize = 1 << 16;
+/// Pieces of memory by which threads may tell one another something are known by a table of so many: which thread
+/// accesses it under a lock or atomically, or that several do. It stays in the processor's cache.
+const TELLERS: usize = 1 << 16;
+
+/// Nobody does, and several do.
+const NOBODY: u8 = 0;
+const SEVERAL: u8 = u8::MAX;
 
 /// Events by their numbers, in their order.
 pub(super) type Numbered = Vec<(u64, Event)>;
@@ -65,7 +69,7 @@ pub(super) struct Scan {
     pub told: Numbered,
     pub told_until: u64,
     most_told: usize,
-    telling: Vec<u64>,
+    tellers: Vec<u8>,
     memory: Vec<Piece>,
     threads: Vec<Thread>,
     /// Whether threads' clocks are kept.
@@ -140,7 +144,7 @@ impl Scan {
         let semaphores = (0..).map(ObjectId).zip(&tables.objects);
         Scan {
             memory: vec![Piece::default(); PIECES],
-            telling: vec![0; TELLING / u64::BITS as usize],
+            tellers: vec![NOBODY; TELLERS],
             threads: vec![thread; threads],
             is_ordered,
             lock_sets: HashMap::from_iter([(Vec::new(), 0)]),
@@ -225,12 +229,14 @@ impl Scan {
             Op::Branch => return,
             Op::Read { mem, .. } | Op::Write { mem, .. } | Op::Destroy { mem, .. } | Op::Use { mem } => {
                 if self.threads[event.thread.index()].locks != 0 {
-                    self.tell_by(mem);
+                    self.tell_by(event.thread, mem);
                 } else if !self.tells(mem) {
                     return;
                 }
             }
-            Op::AtomicLoad { mem, .. } | Op::AtomicStore { mem, .. } | Op::AtomicRmw { mem, .. } => self.tell_by(mem),
+            Op::AtomicLoad { mem, .. } | Op::AtomicStore { mem, .. } | Op::AtomicRmw { mem, .. } => {
+                self.tell_by(event.thread, mem);
+            }
             _ => {}
         }
         if self.told.len() < self.most_told {
@@ -240,14 +246,16 @@ impl Scan {
         }
     }
 
-    fn tell_by(&mut self, mem: MemRange) {
-        for bit in bits(mem) {
-            self.telling[bit / u64::BITS as usize] |= 1 << (bit % u64::BITS as usize);
+    fn tell_by(&mut self, thread: ThreadId, mem: MemRange) {
+        let me = 1 + (thread.0 % u32::from(SEVERAL - 1)) as u8;
+        for row in tellers(mem) {
+            let teller = &mut self.tellers[row];
+            *teller = if [NOBODY, me].contains(teller) { me } else { SEVERAL };
         }
     }
 
     fn tells(&self, mem: MemRange) -> bool {
-        bits(mem).any(|bit| self.telling[bit / u64::BITS as usize] >> (bit % u64::BITS as usize) & 1 == 1)
+        tellers(mem).any(|row| self.tellers[row] == SEVERAL)
     }
 
     fn last(&self, number: u64, event: &Event) -> Last {
@@ -531,12 +539,12 @@ fn allowed(events: u64) -> u64 {
     (events / EVENTS_FOR_ONE).max(EVENTS_AT_LEAST)
 }
 
-/// The bits of the pieces of memory in the table of those that tell something.
-fn bits(mem: MemRange) -> impl Iterator<Item = usize> {
+/// The rows of some memory in the table of tellers.
+fn tellers(mem: MemRange) -> impl Iterator<Item = usize> {
     /// Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
     let pieces = mem.addr / PIECE..=(mem.addr + u64::from(mem.size).max(1) - 1) / PIECE;
-    pieces.map(|piece| (piece.wrapping_mul(GOLDEN) >> (u64::BITS - TELLING.ilog2())) as usize)
+    pieces.map(|piece| (piece.wrapping_mul(GOLDEN) >> (u64::BITS - TELLERS.ilog2())) as usize)
 }
 
 /// The events of a file within these ranges of numbers. No block is decoded twice, and of none all events are kept.
