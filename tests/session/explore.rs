@@ -743,7 +743,7 @@ fn long_runs_at_the_same_time_are_the_same() {
     let source = "long/deadlock_lost_end.c";
     let [alone, together] = ["1", "3"].map(|jobs| {
         let name = format!("long-jobs-{jobs}");
-        let (program, outcome) = explore_long(&name, source, 400, &["--runs", "8", "--jobs", jobs]);
+        let (program, outcome) = explore_long(&name, source, 1_000, &["--runs", "8", "--jobs", jobs]);
         let outcome = outcome.expect(&[67]).unwrap();
         let runs = std::fs::read_dir(program.folder.join("runs")).unwrap();
         let mut kept: Vec<_> = runs.map(|entry| entry.unwrap().file_name()).collect();
