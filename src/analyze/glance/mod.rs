@@ -113,6 +113,10 @@ impl Glance {
             let (a, b) = pair.example;
             let positions = sorted((trace.pc(a), trace.pc(b)));
             self.pairs.entry(positions).or_default();
+            if matches!(pair.verdict, Verdict::Unknown(_)) {
+                // Another run may decide it.
+                self.far.entry(positions).or_default();
+            }
             is_new |= is_witnessed(&pair.verdict) && self.races.insert(positions);
         }
         for deadlock in &analysis.deadlocks {
