@@ -96,9 +96,10 @@ fn explore(program: &Program, seed: u64, runs: usize, measurement: &Measurement)
     took(command.arg(&folder).arg("--").arg(&program.path))
 }
 
-/// The lowest number of a trace that a report names as one that shows something.
+/// The lowest number of a trace that a report names as one that shows something: it says how to replay it.
 fn first_named(output: &str) -> Option<usize> {
-    let before = output.split(".bin").filter_map(|text| text.rsplit('/').next());
+    let shown = output.lines().filter(|line| line.contains("witness replay "));
+    let before = shown.filter_map(|line| line.split_once(".bin")?.0.rsplit('/').next());
     before.filter_map(|number| number.parse().ok()).min()
 }
 

@@ -167,6 +167,7 @@ impl<'a> Aimed<'a> {
                 answers.is_settled(race)
             })?);
         let mut all = result(&explored, program, aim.options.find, ends.found)?;
+        all.not_exhausted.extend(answers.left_open());
         if answers.open.is_empty() {
             all.decided();
         }

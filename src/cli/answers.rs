@@ -163,6 +163,11 @@ impl<'a> Answers<'a> {
         Ok(self.glance.is_worthwhile(&TraceFile::open(path)?)?)
     }
 
+    /// What is not known of further traces that were not worth being asked, in words.
+    pub fn left_open(&self) -> Option<String> {
+        self.glance.left_open()
+    }
+
     /// Forgets the traces that answer nothing better than others, since each takes much memory; whether the last one
     /// stays.
     pub fn drop_unused(&mut self) -> bool {

@@ -282,6 +282,9 @@ fn record_until_witnessed(
         let how = runs::name(recording.policy, recording.seed);
         further.add(number, &how, &recorded.summary.path)?;
     }
+    if let Some(words) = answers.borrow().left_open() {
+        say!("witness: {words}");
+    }
     if asked_to_end() {
         say!("witness: interrupted: run {made} is the last");
     }

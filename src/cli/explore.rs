@@ -225,7 +225,8 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
     }
     let is_proved = |race| races.witnessed().contains(&race);
     ends.found.extend(unproven(&explored, &program, find, is_proved)?);
-    let all = result(&explored, &program, find, ends.found)?;
+    let mut all = result(&explored, &program, find, ends.found)?;
+    all.not_exhausted.extend(races.left_open());
     let code = races.report_of_all(&args.reports, &args.analysis, false, Some(&all), color)?;
     Ok(match ends.code.or_worse(code) {
         ExitCode::Nothing if !all.exhausted || all.has_unproven_race() => ExitCode::OnlyUnknowns,

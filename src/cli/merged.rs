@@ -226,6 +226,11 @@ impl<'a> Merged<'a> {
         Ok(is_worthwhile)
     }
 
+    /// What is not known of further traces that were not worth their analysis, in words.
+    pub fn left_open(&self) -> Option<String> {
+        self.glance.left_open()
+    }
+
     /// Whether something was found, and nothing is left that another run could settle; or there is nothing that one
     /// could change.
     pub fn is_settled(&self, live: bool) -> bool {

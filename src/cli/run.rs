@@ -123,6 +123,9 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
     if asked_to_end() {
         say!("witness: interrupted: run {made} is the last");
     }
+    if let Some(words) = shown.processes[0].left_open() {
+        say!("witness: {words}");
+    }
     let mut code = shown.code;
     for process in shown.processes {
         let (reports, analysis) = match process.number() {

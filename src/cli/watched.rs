@@ -44,8 +44,8 @@ impl Session for Watched<'_> {
         Ok(self.program.run_all(forest, prefixes)?)
     }
 
-    fn run_unsearched(&mut self, prefers: Option<&dyn Fn(u64) -> bool>) -> anyhow::Result<Option<Ran>> {
-        Ok(self.program.run_unsearched(prefers)?)
+    fn run_unsearched(&mut self, prefers: Option<&dyn Fn(u64) -> bool>, count: usize) -> anyhow::Result<Vec<Ran>> {
+        Ok(self.program.run_unsearched(prefers, count)?)
     }
 
     fn keep(&mut self, run: usize, learnt: &Learnt) -> anyhow::Result<()> {

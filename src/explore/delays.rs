@@ -332,7 +332,7 @@ impl Delays {
             forks: HashMap::new(),
             waits: Vec::new(),
         };
-        each_event(&file, u64::MAX, &mut |number, event| walk.see(number, event))?;
+        each_event(&file, u64::MAX, |number, event| walk.see(number, event))?;
         for row in 0..walk.threads.len() {
             walk.settle(row, true);
         }
@@ -464,7 +464,7 @@ impl Delays {
         let (mut steps, mut resumed) = (Vec::new(), Vec::new());
         let most_resumed = if delay.resumes { LOOKED_AT as usize } else { 0 };
         let last = u64::from(delay.until.0);
-        each_event(&self.file, last, &mut |number, event| {
+        each_event(&self.file, last, |number, event| {
             let id = EventId(number as u32);
             let is_resumed = event.thread == delay.stopped && id >= delay.stop && resumed.len() < most_resumed;
             if id < delay.stop || is_resumed || goes_on.get(&event.thread).is_some_and(|&last| id <= last) {
@@ -496,7 +496,7 @@ impl Delay {
 /// [`ReadError`], if a block of the file cannot be read.
 pub(super) fn meetings(file: &TraceFile) -> Result<u64, ReadError> {
     let mut met: HashMap<Meeting, (ThreadId, u64, bool)> = HashMap::new();
-    each_event(file, u64::MAX, &mut |_, event| {
+    each_event(file, u64::MAX, |_, event| {
         let meeting = match event.op {
             Op::Acquire { lock, .. } | Op::AcquireShared { lock, .. } => Meeting::Lock(lock),
             Op::AtomicLoad { mem, .. } | Op::AtomicStore { mem, .. } | Op::AtomicRmw { mem, .. } => {
@@ -513,18 +513,18 @@ pub(super) fn meetings(file: &TraceFile) -> Result<u64, ReadError> {
 }
 
 /// Shows each event of a file, up to the one of this number.
-fn each_event(file: &TraceFile, last: u64, see: &mut dyn FnMut(u64, &Event)) -> Result<(), ReadError> {
-    let mut block = Vec::new();
-    let mut begin = 0;
-    for index in 0..file.blocks().len() {
-        if begin > last {
+fn each_event(file: &TraceFile, last: u64, mut see: impl FnMut(u64, &Event)) -> Result<(), ReadError> {
+    for (index, block) in file.blocks().iter().enumerate() {
+        if block.first_event > last {
             break;
         }
-        file.decode_block(index, &mut block)?;
-        for (number, event) in (begin..=last).zip(&block) {
-            see(number, event);
-        }
-        begin += block.len() as u64;
+        let mut number = block.first_event;
+        file.visit_block(index, |event| {
+            if number <= last {
+                see(number, event);
+            }
+            number += 1;
+        })?;
     }
     Ok(())
 }

@@ -47,7 +47,7 @@ pub use session::{
 };
 pub use states::{Limits, Searched, search};
 
-use crate::forest::{Forest, Next, NodeId, Outcome, Patience, Reservation, Run};
+use crate::forest::{Forest, Next, NodeId, Operation, Outcome, Patience, Region, Reservation, Run, Span};
 use crate::verdict::{Find, Kind};
 use alike::Alike;
 use hashbrown::{HashMap, HashSet};
@@ -57,6 +57,7 @@ use sites::Sites;
 use solver::Solver;
 use std::fmt;
 use std::ops::ControlFlow;
+use trace_format::NOBODYS;
 
 /// Runs that are made at most along what the cheap search finds. It serves to find failures soon; what is left to it of
 /// a long exploration, the exact one finds as well.
@@ -439,8 +440,16 @@ impl<S: Session> Exploring<'_, '_, S> {
     /// Makes as many runs as are allowed of a program of which there is no model, since its first run is too long for
     /// one.
     fn run_unsearched(&mut self, watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<(), S::Error> {
+        let mut made = Vec::new().into_iter();
+        // What is left of the runs that were made at the same time as the last one is forgotten: without them it would
+        // have been the last one, too.
         while !self.is_over(watch) {
-            let Some(ran) = self.session.run_unsearched(self.options.prefers)? else {
+            if made.len() == 0 {
+                let left = self.options.runs - self.progress.runs;
+                let count = self.options.jobs.clamp(1, left);
+                made = self.session.run_unsearched(self.options.prefers, count)?.into_iter();
+            }
+            let Some(ran) = made.next() else {
                 break;
             };
             self.learn(&Prefix::default(), ran, None)?;
@@ -910,6 +919,14 @@ impl<S: Session> Exploring<'_, '_, S> {
         new
     }
 
+    /// Whether a thread comes to, or leaves, ThreadSanitizer's barrier for tests next, as far as is known: it counts in a
+    /// variable of the runtime's own. That what is open there cannot be shown is what the reservation says.
+    fn is_at_invisible_barrier(&self, node: NodeId) -> bool {
+        let span = self.forest.node(node).operation().and_then(Operation::span);
+        let is_of_runtime = |span: Span| span.at.region == Region::Static && span.at.offset >= NOBODYS;
+        span.is_some_and(is_of_runtime) && self.forest.reservations().contains(&Reservation::InvisibleBarrier)
+    }
+
     fn finish(mut self) -> Exploration {
         let stained = self.forest.stained().into_iter().map(Reason::Reservation);
         self.reasons.extend(stained);
@@ -922,7 +939,7 @@ impl<S: Session> Exploring<'_, '_, S> {
                 node,
                 opening,
             };
-            if self.is_open(&wanted) {
+            if self.is_open(&wanted) && !self.is_at_invisible_barrier(node) {
                 let position = self.forest.node(node).position;
                 self.reasons.push(Reason::NotShown(opening, position));
             }

@@ -420,8 +420,11 @@ impl Program {
 
     /// What comes first in the next run of a program that is too long to be searched, and under what it goes on. The
     /// others are left to chance alone.
-    fn unsearched(&mut self, prefers: Option<&dyn Fn(u64) -> bool>) -> Result<(Vec<Words>, Settings), ProgramError> {
-        let number = self.runs as u32;
+    fn unsearched(
+        &mut self,
+        number: u32,
+        prefers: Option<&dyn Fn(u64) -> bool>,
+    ) -> Result<(Vec<Words>, Settings), ProgramError> {
         let is_aimed = prefers.is_some();
         let read = |source| ProgramError::Read { run: 1, source };
         let delays = match &mut self.delays {
@@ -607,15 +610,38 @@ impl Session for Program {
         Ok(all)
     }
 
-    fn run_unsearched(&mut self, prefers: Option<&dyn Fn(u64) -> bool>) -> Result<Option<Ran>, ProgramError> {
-        let (steps, then) = self.unsearched(prefers)?;
-        self.sessions[0].end_by(self.until);
-        let ran = self.sessions[0].follow(&[&steps], then)?;
-        if self.sessions[0].is_over() && ran.end_is_of_others() {
-            return Ok(None);
+    fn run_unsearched(
+        &mut self,
+        prefers: Option<&dyn Fn(u64) -> bool>,
+        count: usize,
+    ) -> Result<Vec<Ran>, ProgramError> {
+        let numbers = (self.runs..).take(count.clamp(1, self.sessions.len()));
+        let plans: Vec<(Vec<Words>, Settings)> = numbers
+            .map(|number| self.unsearched(number as u32, prefers))
+            .collect::<Result<_, _>>()?;
+        let until = self.until;
+        let made = thread::scope(|scope| {
+            let sessions = self.sessions.iter_mut().zip(plans);
+            let runs: Vec<_> = sessions
+                .map(|(session, (steps, then))| {
+                    session.end_by(until);
+                    scope.spawn(move || session.follow(&[&steps], then))
+                })
+                .collect();
+            let ends = runs.into_iter().map(|run| run.join());
+            let ends = ends.map(|end| end.unwrap_or_else(|panic| resume_unwind(panic)));
+            ends.collect::<Vec<Result<session::Ran, RunError>>>()
+        });
+        let mut all = Vec::new();
+        for ran in made {
+            let (ran, moves) = (ran?, Vec::new());
+            if self.sessions[0].is_over() && ran.end_is_of_others() {
+                // It shows no more than that it was ended.
+                break;
+            }
+            all.push(self.read(Made { ran, moves }, &Prefix::default())?);
         }
-        let moves = Vec::new();
-        self.read(Made { ran, moves }, &Prefix::default()).map(Some)
+        Ok(all)
     }
 
     fn keep(&mut self, run: usize, learnt: &Learnt) -> Result<(), ProgramError> {

@@ -28,14 +28,18 @@ pub trait Session {
         prefixes.iter().map(|prefix| self.run(forest, prefix)).collect()
     }
 
-    /// Runs a program that is [too long](crate::forest::Reservation::TooLong) to be searched in some other order than
-    /// before, at places that it `prefers` first, if there are such. `None` if it cannot, or somebody asked for the
-    /// end.
+    /// Runs a program that is [too long](crate::forest::Reservation::TooLong) to be searched in other orders than
+    /// before, at places that it `prefers` first, if there are such: so many times at most, at the same time if the
+    /// session can. None, if it cannot, or somebody asked for the end.
     ///
     /// # Errors
     /// When there was no run.
-    fn run_unsearched(&mut self, _prefers: Option<&dyn Fn(u64) -> bool>) -> Result<Option<Ran>, Self::Error> {
-        Ok(None)
+    fn run_unsearched(
+        &mut self,
+        _prefers: Option<&dyn Fn(u64) -> bool>,
+        _count: usize,
+    ) -> Result<Vec<Ran>, Self::Error> {
+        Ok(Vec::new())
     }
 
     /// What was learnt from a run, told once for each, in their order: so that another session can go on from there.

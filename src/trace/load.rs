@@ -113,6 +113,19 @@ impl Trace {
         events.iter().for_each(|event| builder.push(event));
         builder.finish(TraceId([0; 16]), tables, None)
     }
+
+    /// Builds a trace from some events of a run in memory: behind them it goes on, so the trace is cut there.
+    #[must_use]
+    pub fn of_part(tables: Tables, events: &[Event]) -> Trace {
+        let mut trace = Trace::from_events(tables, events);
+        trace.cut = Some(Cut {
+            events: events.len() as u64,
+            offset: 0,
+            cause: "the rest of the run is left out".to_owned(),
+            left_out: 0,
+        });
+        trace
+    }
 }
 
 /// The blocks of a file.

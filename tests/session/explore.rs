@@ -76,6 +76,8 @@ fn a_barrier_that_synchronizes_nothing_is_named() {
     ] {
         assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
     }
+    // That is the reason why the threads come there in no other order.
+    assert!(!outcome.stdout.contains("was not shown"), "{}", outcome.stdout);
 }
 
 /// A program that compares what its threads' clocks say does not fail.
@@ -733,6 +735,28 @@ fn of_long_runs_that_show_nothing_only_their_checksums_stay() {
     assert!(again.stderr.contains("goes on after 2 runs"), "{}", again.stderr);
     assert!(!runs.join("2.bin").exists());
     assert!(journal() - before < first / 4, "{before} {} {first}", journal());
+}
+
+/// Which runs are made, what is found and said of them, and what is kept.
+#[test]
+fn long_runs_at_the_same_time_are_the_same() {
+    let source = "long/deadlock_lost_end.c";
+    let [alone, together] = ["1", "3"].map(|jobs| {
+        let name = format!("long-jobs-{jobs}");
+        let (program, outcome) = explore_long(&name, source, 1_000, &["--runs", "8", "--jobs", jobs]);
+        let outcome = outcome.expect(&[67]).unwrap();
+        let runs = std::fs::read_dir(program.folder.join("runs")).unwrap();
+        let mut kept: Vec<_> = runs.map(|entry| entry.unwrap().file_name()).collect();
+        kept.sort_unstable();
+        // What the program is called is in what is said of it.
+        (outcome.stdout.replace(&name, "name"), kept)
+    });
+    assert_eq!(alone, together);
+    assert!(
+        alone.0.contains("  of 6 further runs, a look showed nothing new"),
+        "{}",
+        alone.0
+    );
 }
 
 #[test]

@@ -88,7 +88,23 @@ pub(crate) fn dissect(op: &Op) -> (Shape, Operands) {
 }
 
 /// Puts an operation together; everything that no operation of this version gives is refused.
+#[inline]
 pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingFault> {
+    let Shape { kind, parameter } = shape;
+    // Nearly all events are these.
+    if matches!(kind, 4 | 5) && parameter < 8 {
+        let (addr, value) = (operands.target, operands.value);
+        let size = parameter + 1;
+        let mem = MemRange { addr, size };
+        return Ok(match kind {
+            4 => Op::Read { mem, value },
+            _ => Op::Write { mem, value },
+        });
+    }
+    assemble_other(shape, operands)
+}
+
+fn assemble_other(shape: Shape, operands: Operands) -> Result<Op, EncodingFault> {
     let Shape { kind, parameter } = shape;
     let bad_shape = EncodingFault::from(Fault::BadShape { kind, parameter });
     let order = match parameter >> 3 {
@@ -104,7 +120,7 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
     let allowed = match kind {
         3 | 6 | 7 | 9 | 15 | 17 => 0b1,
         11 => 0b11,
-        4 | 5 | 30 | 33 => 0b111,
+        30 | 33 => 0b111,
         24 => 0b11_1000,
         21..=23 => 0b11_1111,
         _ => 0,
@@ -128,8 +144,6 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
             child: thread_id(target)?,
             attempt: flag,
         },
-        4 => Op::Read { mem, value },
-        5 => Op::Write { mem, value },
         6 => Op::Acquire {
             lock: object_id(target)?,
             attempt: flag,

@@ -149,11 +149,26 @@ pub(crate) fn decode(
     out.clear();
     // The frame's count is in bounds, yet need not be true; the vector grows as events turn up.
     out.reserve((events as usize).min(1 << 16));
+    let decoded = visit(payload, rows, first_event, events, |event| out.push(*event));
+    if decoded.is_err() {
+        out.clear();
+    }
+    decoded
+}
+
+/// Shows each event of the payload of a block; in case of an error, those before it.
+pub(crate) fn visit(
+    payload: &[u8],
+    rows: Rows,
+    first_event: u64,
+    events: u32,
+    mut see: impl FnMut(&Event),
+) -> Result<(), BlockFault> {
     let mut left = events;
     let result = STATE.with_borrow_mut(|state| {
         Decoder::new(state, payload).run(None, |coded| {
             left = left.checked_sub(1).ok_or(EncodingFault::MoreEvents)?;
-            out.push(event(coded, rows)?);
+            see(&event(coded, rows)?);
             Ok::<_, EncodingFault>(())
         })
     });
@@ -161,12 +176,9 @@ pub(crate) fn decode(
         Ok(Extent { events: done, .. }) if done < events => Err((done, Fault::Truncated.into())),
         other => other,
     };
-    result.map(drop).map_err(|(before, fault)| {
-        out.clear();
-        BlockFault::Encoding {
-            event: first_event + u64::from(before),
-            fault,
-        }
+    result.map(drop).map_err(|(before, fault)| BlockFault::Encoding {
+        event: first_event + u64::from(before),
+        fault,
     })
 }
 
@@ -186,6 +198,7 @@ pub(crate) fn close(payload: &mut [u8], hits: u32, rows: Rows) -> Result<u32, En
     Ok(events)
 }
 
+#[inline]
 fn event(coded: Coded, rows: Rows) -> Result<Event, EncodingFault> {
     let event = Event {
         thread: ThreadId(coded.thread),

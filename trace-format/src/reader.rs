@@ -239,6 +239,16 @@ impl TraceFile {
         })
     }
 
+    /// Shows the events of block `index` one by one, which takes no memory: in case of an error, those before it.
+    ///
+    /// # Errors
+    /// As [`decode_block`](Self::decode_block).
+    pub fn visit_block(&self, index: usize, see: impl FnMut(&Event)) -> Result<(), ReadError> {
+        self.with_payload(index, |payload, Source { frame, rows }| {
+            event_block::visit(payload, rows, frame.first_event, frame.events, see)
+        })
+    }
+
     /// Does something with the encoded events of a block.
     fn with_payload<T>(
         &self,

@@ -16,6 +16,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// Checks an event against the tables.
+    #[inline]
     pub(crate) fn check(&self, event: &Event) -> Result<(), EventFault> {
         self.thread(event.thread)?;
         // Stack 0, the empty one, has no row.
@@ -25,6 +26,14 @@ impl Rows {
                 rows: self.stacks,
             });
         }
+        // Nearly all events are these.
+        if let Op::Read { mem, value } | Op::Write { mem, value } = event.op {
+            return access(mem, &[value]);
+        }
+        self.check_other(event)
+    }
+
+    fn check_other(&self, event: &Event) -> Result<(), EventFault> {
         match event.op {
             Op::Begin | Op::End | Op::Fence { .. } | Op::Branch => Ok(()),
             Op::Fork { child } | Op::Join { child, .. } => self.thread(child),
@@ -62,6 +71,7 @@ impl Rows {
         }
     }
 
+    #[inline]
     fn thread(&self, id: ThreadId) -> Result<(), EventFault> {
         if id.index() < self.threads {
             Ok(())
@@ -85,6 +95,7 @@ impl Rows {
     }
 }
 
+#[inline]
 fn access(mem: MemRange, values: &[u64]) -> Result<(), EventFault> {
     let MemRange { addr, size } = mem;
     if !(1..=8).contains(&size) {

@@ -2,8 +2,11 @@
 //!
 //! To analyze a trace takes some ten times as long as to record it, and most traces add nothing. So one walk over the
 //! events, in which nothing is kept of each, finds which conflicting accesses came one after the other without a common
-//! lock, or order by forks and joins. Only around these some events are cut out, and analyzed as a trace that begins in
-//! the middle of a run: windows, as in RVPredict (Huang, Meredith, Roşu, PLDI 2014), but only where something is.
+//! lock, or order by forks and joins. Only around these some events are cut out, and analyzed as a trace that begins and
+//! ends in the middle of a run: windows, as in RVPredict (Huang, Meredith, Roşu, PLDI 2014), but only where something is.
+//! Accesses that are too far from one another for a window are analyzed in a digest of the run: what threads do to one
+//! another, and these accesses. What is left out of it only keeps orders from being feasible, so as good as all that is
+//! witnessed in the whole trace is in its digest, and most of what is not is not.
 //!
 //! What a look says is no verdict. If it says that a trace is worth its analysis, that is made, of the whole trace, and
 //! what it finds is found; otherwise nothing is said of this trace at all. It may miss what only accesses far from one
@@ -11,8 +14,8 @@
 
 mod scan;
 
-use super::{Options, Solver, Work, analyze_with};
-use crate::analyze::Unfollowed;
+use super::{Options, Solver, Unfollowed, Work, analyze_with, analyze_within};
+use crate::candidates::{AskedCycle, Scope};
 use crate::check::validate;
 use crate::trace::Trace;
 use crate::verdict::{Analysis, Deadlock, Find, Kind, Verdict};
@@ -24,17 +27,19 @@ use trace_format::{CodePosition, ReadError, Tables, TraceFile};
 type Positions = (CodePosition, CodePosition);
 
 /// Of a trace's events, one of so many is looked at closely, and this many in any case.
-const EVENTS_FOR_ONE: u64 = 40;
+const EVENTS_FOR_ONE: u64 = 100;
 const EVENTS_AT_LEAST: u64 = 10_000;
 
-/// How often a trace may be analyzed for nothing more than accesses that are too far apart for a window: once in so
-/// many looks.
-const LOOKS_FOR_ONE: u32 = 16;
+/// A pair that has had so many windows has no more in each trace.
+const MANY_WINDOWS: u32 = 8;
 
-/// And how often for a pair with code that the first run did not execute, unless analyses have been in vain.
-const ANALYSES_OF_NEW_CODE: u32 = 3;
+/// In how many traces the accesses of a pair are looked at that are too far apart for a window.
+const DIGESTS_OF_A_PAIR: u32 = 3;
 
-/// For windows: few instances, and no solver that takes the whole of a trace.
+/// And how many such pairs in a trace.
+const FAR_PAIRS: usize = 200;
+
+/// For windows and digests: few instances, and no solver that takes the whole of a trace.
 const CLOSELY: Options = Options {
     instances: Some(3),
     explanations: Some(0),
@@ -57,10 +62,8 @@ const CLOSELY: Options = Options {
 pub struct Glance {
     /// How many windows each pair had.
     pairs: HashMap<Positions, u32>,
-    /// How often a trace was analyzed for a pair whose accesses were too far apart for a window.
+    /// In how many traces those were looked at whose accesses are too far apart for a window.
     far: HashMap<Positions, u32>,
-    /// The places in the code that the first run executed.
-    executed: HashSet<CodePosition>,
     /// Locks that were taken in a circle, by where the outer and the inner ones were.
     circles: HashSet<Positions>,
     /// What is witnessed, or was analyzed since a window said that it would be.
@@ -69,6 +72,10 @@ pub struct Glance {
     /// Whether the first trace was looked at.
     has_begun: bool,
     looks: u32,
+    /// Traces of which nothing more is said.
+    passed: u32,
+    /// Those of them that may have had something new, after others that did not.
+    doubtful: u32,
     /// Analyses for what no window shows that found nothing new.
     in_vain: u32,
     /// The last look ended in one.
@@ -89,8 +96,7 @@ impl Glance {
     pub fn begin(&mut self, file: &TraceFile) -> Result<(), ReadError> {
         let mut scan = Scan::new(file.tables());
         scan.walk(file, &|_| u32::MAX)?;
-        self.executed.extend(std::mem::take(&mut scan.executed));
-        self.learn(scan);
+        self.learn(scan, &HashSet::new());
         self.has_begun = true;
         Ok(())
     }
@@ -108,6 +114,10 @@ impl Glance {
             let (a, b) = pair.example;
             let positions = sorted((trace.pc(a), trace.pc(b)));
             self.pairs.entry(positions).or_default();
+            if matches!(pair.verdict, Verdict::Unknown(_)) {
+                // Another run may decide it.
+                self.far.entry(positions).or_default();
+            }
             is_new |= is_witnessed(&pair.verdict) && self.races.insert(positions);
         }
         for deadlock in &analysis.deadlocks {
@@ -123,41 +133,128 @@ impl Glance {
     pub fn is_worthwhile(&mut self, file: &TraceFile) -> Result<bool, ReadError> {
         self.looks += 1;
         let mut scan = Scan::new(file.tables());
-        let (pairs, races) = (&self.pairs, &self.races);
-        // The fewer windows a pair has had, the sooner it gets one.
-        scan.walk(file, &|pair| match races.contains(&pair) {
-            true => u32::MAX,
-            false => pairs.get(&pair).map_or(0, |windows| windows + 1),
+        let (pairs, races, looks) = (&self.pairs, &self.races, self.looks);
+        // The fewer windows a pair has had, the sooner it gets one; and one that has had many, in few traces.
+        let is_due = |windows: u32| windows < MANY_WINDOWS || looks.is_multiple_of(windows / (MANY_WINDOWS / 2));
+        scan.walk(file, &|pair| match pairs.get(&pair) {
+            None => 0,
+            Some(&windows) if is_due(windows) && !races.contains(&pair) => windows + 1,
+            Some(_) => u32::MAX,
         })?;
         let windows = std::mem::take(&mut scan.windows);
         let mut shows = false;
         if !windows.is_empty() {
-            // What stands there of the run's beginning and end is not of theirs.
-            let mut tables = file.tables().clone();
-            tables.images.clear();
-            tables.meta.pending.clear();
+            let tables = tables_within(file.tables());
             for window in windows {
                 shows |= self.shows_more(&tables, window);
             }
         }
-        let may_suspect = self.in_vain * LOOKS_FOR_ONE <= self.looks;
-        // Some programs execute something new in every run: after each analysis that found nothing, twice as long a
-        // time passes until the next one.
-        let may_ask_of_new_code = self.in_vain < u32::BITS && self.looks >> self.in_vain > 0;
-        let mut suspects = may_suspect && scan.circles.iter().any(|circle| !self.circles.contains(circle));
-        for pair in scan.far.iter().filter(|pair| !self.races.contains(*pair)) {
-            let is_new_code = !self.executed.contains(&pair.0) || !self.executed.contains(&pair.1);
-            let analyses = self.far.entry(*pair).or_default();
-            if (is_new_code && may_ask_of_new_code && *analyses < ANALYSES_OF_NEW_CODE)
-                || (may_suspect && !self.pairs.contains_key(pair))
-            {
-                *analyses += 1;
-                suspects = true;
-            }
+        let seen = self.digest(file, &scan)?;
+        // Some programs do something new in every run: after each analysis that found nothing, twice as long a time
+        // passes until the next one.
+        let may_suspect = self.in_vain < u32::BITS && self.looks >> self.in_vain > 0;
+        let is_doubtful = seen.shows || seen.is_cut;
+        self.suspects = is_doubtful && may_suspect && !shows;
+        self.learn(scan, &seen.left);
+        let is_worthwhile = shows || self.suspects;
+        tracing::info!(
+            look = self.looks,
+            in_windows = shows,
+            in_digest = seen.shows,
+            is_cut = seen.is_cut,
+            is_worthwhile,
+            "looked at a further run"
+        );
+        self.passed += u32::from(!is_worthwhile);
+        self.doubtful += u32::from(!is_worthwhile && is_doubtful);
+        Ok(is_worthwhile)
+    }
+
+    /// What is not known of the traces that were not worth their analysis, in words; `None` if there were none.
+    #[must_use]
+    pub fn left_open(&self) -> Option<String> {
+        let Glance { passed, doubtful, .. } = *self;
+        let runs = match passed {
+            0 => return None,
+            1 => "run",
+            _ => "runs",
+        };
+        let mut words = format!(
+            "of {passed} further {runs}, a look showed nothing new, and what only a whole analysis shows is not known"
+        );
+        if doubtful > 0 {
+            words += &format!(
+                " ({doubtful} of them may have something new, as others did of which the analysis proved nothing)"
+            );
         }
-        self.suspects = suspects && !shows;
-        self.learn(scan);
-        Ok(shows || suspects)
+        Some(words)
+    }
+
+    /// Looks at pairs whose accesses are too far apart for a window, and at locks that are taken in a circle, if they
+    /// are new: in the run's digest.
+    fn digest(&mut self, file: &TraceFile, scan: &Scan) -> Result<Digested, ReadError> {
+        let is_new = |pair: &Positions| {
+            let digests = self.far.get(pair).copied();
+            !self.races.contains(pair)
+                && digests.is_none_or(|digests| digests < DIGESTS_OF_A_PAIR)
+                && (digests.is_some() || !self.pairs.contains_key(pair))
+        };
+        let mut new: Vec<Positions> = scan.far.keys().copied().filter(is_new).collect();
+        new.sort_unstable();
+        let left = new.split_off(new.len().min(FAR_PAIRS));
+        let mut seen = Digested {
+            left: left.into_iter().collect(),
+            ..Digested::default()
+        };
+        let circles = scan.circles.iter().filter(|circle| !self.circles.contains(*circle));
+        let circles: HashSet<CodePosition> = circles.flat_map(|&(outer, inner)| [outer, inner]).collect();
+        if new.is_empty() && circles.is_empty() {
+            return Ok(seen);
+        }
+        let mut accesses = Vec::new();
+        for pair in &new {
+            *self.far.entry(*pair).or_default() += 1;
+            let told = scan.far[pair].iter().filter(|(_, second)| *second < scan.told_until);
+            let before = accesses.len();
+            accesses.extend(told.flat_map(|&(first, second)| [first, second]));
+            seen.is_cut |= accesses.len() == before;
+        }
+        seen.is_cut |= !circles.is_empty() && scan.told_until < file.len();
+        let events = scan.told_with(file, &accesses)?;
+        let trace = Trace::of_part(tables_within(file.tables()), &events);
+        if let Err(error) = validate(&trace) {
+            tracing::info!(?error, "a digest is no execution");
+            // What was left out is missed.
+            seen.is_cut = true;
+            return Ok(seen);
+        }
+        let asked: HashSet<CodePosition> = new
+            .iter()
+            .flat_map(|&(a, b)| [a, b])
+            .chain(circles.iter().copied())
+            .collect();
+        let positions = trace.events().map(|event| (event, trace.pc(event)));
+        let scope = Scope {
+            positions: positions.filter(|(_, position)| asked.contains(position)).collect(),
+            pairs: new.into_iter().collect(),
+            cycles: if circles.is_empty() {
+                Vec::new()
+            } else {
+                vec![AskedCycle(vec![circles])]
+            },
+        };
+        let found = analyze_within(&trace, &CLOSELY, &scope);
+        tracing::info!(
+            events = trace.len(),
+            pairs = scope.pairs.len(),
+            candidates = found.pairs.len(),
+            "analyzed the digest of a run"
+        );
+        seen.shows = found.pairs.iter().any(|pair| is_witnessed(&pair.verdict));
+        for deadlock in found.deadlocks.iter().filter(|found| is_witnessed(&found.verdict)) {
+            seen.shows |= self.deadlocks.insert(places(deadlock));
+        }
+        Ok(seen)
     }
 
     /// Whether the analysis of a window witnesses what no trace has.
@@ -169,7 +266,7 @@ impl Glance {
                 row.initial = count;
             }
         }
-        let trace = Trace::from_events(tables, &window.events);
+        let trace = Trace::of_part(tables, &window.events);
         // Where it begins, something may have held that its events do not tell.
         if validate(&trace).is_err() {
             return false;
@@ -177,7 +274,9 @@ impl Glance {
         let Ok(found) = analyze_with(&trace, &CLOSELY, &Work::default(), &Unfollowed);
         let mut shows = false;
         for pair in found.pairs.iter().filter(|pair| is_witnessed(&pair.verdict)) {
-            shows |= self.races.insert(sorted(pair.positions));
+            let positions = sorted(pair.positions);
+            tracing::info!(?positions, window = ?window.pair, "a window shows a race");
+            shows |= self.races.insert(positions);
         }
         for deadlock in found.deadlocks.iter().filter(|found| is_witnessed(&found.verdict)) {
             shows |= self.deadlocks.insert(places(deadlock));
@@ -185,12 +284,33 @@ impl Glance {
         shows
     }
 
-    fn learn(&mut self, scan: Scan) {
-        for pair in scan.near.into_iter().chain(scan.far) {
+    /// All that was seen is known from now on, but for these pairs.
+    fn learn(&mut self, scan: Scan, left: &HashSet<Positions>) {
+        let pairs = scan.near.into_iter().chain(scan.far.into_keys());
+        for pair in pairs.filter(|pair| !left.contains(pair)) {
             self.pairs.entry(pair).or_default();
         }
         self.circles.extend(scan.circles);
     }
+}
+
+/// What the digest of a run says.
+#[derive(Default)]
+struct Digested {
+    /// Something new is witnessed in it.
+    shows: bool,
+    /// It does not have all that was to be looked at.
+    is_cut: bool,
+    /// Pairs of which there were too many.
+    left: HashSet<Positions>,
+}
+
+/// The tables for some of a trace's events: what stands there of the run's beginning and end is not of theirs.
+fn tables_within(tables: &Tables) -> Tables {
+    let mut tables = tables.clone();
+    tables.images.clear();
+    tables.meta.pending.clear();
+    tables
 }
 
 #[cfg(test)]

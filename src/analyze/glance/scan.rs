@@ -1,5 +1,8 @@
 //! One walk over a trace, in which memory is a table of fixed size: of each piece that was accessed lately, who did so
 //! last.
+//!
+//! Besides, it keeps what threads do to one another: all but plain accesses, and of these the ones under a lock, and the
+//! ones of memory that several threads have accessed under locks or atomically before. That is little of most traces.
 
 use super::{EVENTS_AT_LEAST, EVENTS_FOR_ONE, Positions, sorted};
 use hashbrown::{HashMap, HashSet};
@@ -27,8 +30,23 @@ const MANY_PIECES: u64 = 1_024;
 /// More threads are not told apart by their forks and joins: that takes memory in their square.
 const MOST_THREADS: usize = 1_000;
 
-/// Code positions that need not be looked up: a power of two.
-const RECENT: usize = 1 << 10;
+/// Instances that are kept of two accesses that are too far apart for a window.
+const FAR_INSTANCES: usize = 3;
+
+/// Of a trace's events, one of so many is kept as what threads do to one another, and this many in any case.
+const EVENTS_FOR_ONE_TOLD: u64 = 40;
+const TOLD_AT_LEAST: u64 = 30_000;
+
+/// Pieces of memory by which threads may tell one another something are known by a table of so many: which thread
+/// accesses it under a lock or atomically, or that several do. It stays in the processor's cache.
+const TELLERS: usize = 1 << 16;
+
+/// Nobody does, and several do.
+const NOBODY: u8 = 0;
+const SEVERAL: u8 = u8::MAX;
+
+/// Events by their numbers, in their order.
+pub(super) type Numbered = Vec<(u64, Event)>;
 
 /// Some events around two accesses.
 pub(super) struct Window {
@@ -43,12 +61,16 @@ pub(super) struct Window {
 pub(super) struct Scan {
     /// Conflicting pairs with no common lock, whose accesses came close to one another; and others.
     pub near: HashSet<Positions>,
-    pub far: HashSet<Positions>,
-    pub executed: HashSet<CodePosition>,
+    /// The others with some instances, the numbers of two events.
+    pub far: HashMap<Positions, Vec<(u64, u64)>>,
     pub circles: HashSet<Positions>,
     pub windows: Vec<Window>,
+    /// What threads do to one another, up to this event: more would be too much.
+    pub told: Numbered,
+    pub told_until: u64,
+    most_told: usize,
+    tellers: Vec<u8>,
     memory: Vec<Piece>,
-    recent: Vec<CodePosition>,
     threads: Vec<Thread>,
     /// Whether threads' clocks are kept.
     is_ordered: bool,
@@ -122,7 +144,7 @@ impl Scan {
         let semaphores = (0..).map(ObjectId).zip(&tables.objects);
         Scan {
             memory: vec![Piece::default(); PIECES],
-            recent: vec![0; RECENT],
+            tellers: vec![NOBODY; TELLERS],
             threads: vec![thread; threads],
             is_ordered,
             lock_sets: HashMap::from_iter([(Vec::new(), 0)]),
@@ -138,29 +160,40 @@ impl Scan {
     /// Walks all events. `rank` says of a pair how soon it gets a window: the lowest ones first, the highest number
     /// never.
     pub(super) fn walk(&mut self, file: &TraceFile, rank: &dyn Fn(Positions) -> u32) -> Result<(), ReadError> {
-        let (mut block, mut before) = (Vec::new(), Vec::new());
-        let mut begin = 0;
-        for index in 0..file.blocks().len() {
-            file.decode_block(index, &mut block)?;
-            for (number, event) in (begin..).zip(&block) {
+        self.most_told = (file.len() / EVENTS_FOR_ONE_TOLD).max(TOLD_AT_LEAST) as usize;
+        self.told_until = file.len();
+        for (index, block) in file.blocks().iter().enumerate() {
+            let mut number = block.first_event;
+            file.visit_block(index, |event| {
                 self.see(number, event);
-            }
-            self.cut_windows(&before, &block, begin, rank);
-            begin += block.len() as u64;
-            let kept = block.len().min((BEFORE + SPAN) as usize);
-            before.clear();
-            before.extend_from_slice(&block[block.len() - kept..]);
+                number += 1;
+            })?;
+            self.cut_windows(file, number, rank)?;
         }
         self.close_circles();
         Ok(())
     }
 
-    fn see(&mut self, number: u64, event: &Event) {
-        let slot = event.pc as usize % RECENT;
-        if self.recent[slot] != event.pc {
-            self.recent[slot] = event.pc;
-            self.executed.insert(event.pc);
+    /// What threads do to one another, and some accesses besides, as a part of the run that is told without the others.
+    /// What these read and write nobody tells, unless threads tell something by it.
+    pub(super) fn told_with(&self, file: &TraceFile, accesses: &[u64]) -> Result<Vec<Event>, ReadError> {
+        let mut all = self.told.clone();
+        let known: HashSet<u64> = all.iter().map(|&(number, _)| number).collect();
+        let others = accesses.iter().filter(|number| !known.contains(*number));
+        let others = others.map(|&number| (number, number + 1)).collect();
+        for (number, mut event) in events_within(file, others)? {
+            if let Op::Read { mem, value } | Op::Write { mem, value } | Op::Destroy { mem, value } = &mut event.op
+                && !self.tells(*mem)
+            {
+                *value = 0;
+            }
+            all.push((number, event));
         }
+        all.sort_unstable_by_key(|&(number, _)| number);
+        Ok(all.into_iter().map(|(_, event)| event).collect())
+    }
+
+    fn see(&mut self, number: u64, event: &Event) {
         let thread = event.thread.index();
         if thread >= self.threads.len() {
             return;
@@ -186,6 +219,43 @@ impl Scan {
             Op::Join { child, .. } => self.join(thread, child),
             _ => {}
         }
+        self.tell(number, event);
+    }
+
+    /// Keeps an event by which threads may tell one another something.
+    #[inline]
+    fn tell(&mut self, number: u64, event: &Event) {
+        match event.op {
+            Op::Branch => return,
+            Op::Read { mem, .. } | Op::Write { mem, .. } | Op::Destroy { mem, .. } | Op::Use { mem } => {
+                if self.threads[event.thread.index()].locks != 0 {
+                    self.tell_by(event.thread, mem);
+                } else if !self.tells(mem) {
+                    return;
+                }
+            }
+            Op::AtomicLoad { mem, .. } | Op::AtomicStore { mem, .. } | Op::AtomicRmw { mem, .. } => {
+                self.tell_by(event.thread, mem);
+            }
+            _ => {}
+        }
+        if self.told.len() < self.most_told {
+            self.told.push((number, *event));
+        } else {
+            self.told_until = number.min(self.told_until);
+        }
+    }
+
+    fn tell_by(&mut self, thread: ThreadId, mem: MemRange) {
+        let me = 1 + (thread.0 % u32::from(SEVERAL - 1)) as u8;
+        for row in tellers(mem) {
+            let teller = &mut self.tellers[row];
+            *teller = if [NOBODY, me].contains(teller) { me } else { SEVERAL };
+        }
+    }
+
+    fn tells(&self, mem: MemRange) -> bool {
+        tellers(mem).any(|row| self.tellers[row] == SEVERAL)
     }
 
     fn last(&self, number: u64, event: &Event) -> Last {
@@ -369,19 +439,19 @@ impl Scan {
         self.threads[thread].knows = knows;
     }
 
-    /// Cuts windows out of the block of events that was walked, which begins with this event, and out of what came
-    /// before it.
-    fn cut_windows(&mut self, before: &[Event], block: &[Event], begin: u64, rank: &dyn Fn(Positions) -> u32) {
-        let end = begin + block.len() as u64;
-        let allowed = (end / EVENTS_FOR_ONE).max(EVENTS_AT_LEAST);
-        let from = begin - before.len() as u64;
+    /// Cuts windows around what was found since the last time; events up to this one were walked.
+    fn cut_windows(&mut self, file: &TraceFile, end: u64, rank: &dyn Fn(Positions) -> u32) -> Result<(), ReadError> {
+        let allowed = allowed(end);
         let mut near = Vec::new();
         for (pair, (first, second)) in self.closest.drain() {
             if second - first <= SPAN {
                 self.near.insert(pair);
                 near.push((second - first, pair, first, second));
             } else {
-                self.far.insert(pair);
+                let instances = self.far.entry(pair).or_default();
+                if instances.len() < FAR_INSTANCES {
+                    instances.push((first, second));
+                }
             }
         }
         near.sort_unstable();
@@ -391,6 +461,7 @@ impl Scan {
             .collect();
         // Of equal ones, those first whose accesses are close to one another.
         ranked.sort_by_key(|&(rank, ..)| rank);
+        let mut chosen = Vec::new();
         for (_, pair, first, second) in ranked.into_iter().filter(|&(rank, ..)| rank < u32::MAX) {
             if self.cut >= allowed {
                 break;
@@ -400,17 +471,20 @@ impl Scan {
             if *windows > WINDOWS_OF_A_PAIR {
                 continue;
             }
-            let (start, stop) = (first.saturating_sub(BEFORE).max(from), (second + BEHIND).min(end));
-            let events = (start..stop).map(|number| match number.checked_sub(begin) {
-                Some(at) => block[at as usize],
-                None => before[(number - from) as usize],
-            });
-            let events: Vec<Event> = events.collect();
-            self.cut += events.len() as u64;
-            let events = self.with_blocks(events, start);
+            let (start, stop) = (first.saturating_sub(BEFORE), (second + BEHIND).min(end));
+            self.cut += stop - start;
+            chosen.push((pair, start, stop));
+        }
+        let ranges = chosen.iter().map(|&(_, start, stop)| (start, stop)).collect();
+        let events = events_within(file, ranges)?;
+        for (pair, start, stop) in chosen {
+            let [from, until] = [start, stop].map(|number| events.partition_point(|&(before, _)| before < number));
+            let within = events[from..until].iter().map(|&(_, event)| event).collect();
+            let events = self.with_blocks(within, start);
             let counts = self.counts_before(start);
             self.windows.push(Window { pair, events, counts });
         }
+        Ok(())
     }
 
     /// With the beginning of each block that is freed in these events, and began before them.
@@ -458,4 +532,51 @@ impl Scan {
             }
         }
     }
+}
+
+/// How many of so many events are looked at closely.
+fn allowed(events: u64) -> u64 {
+    (events / EVENTS_FOR_ONE).max(EVENTS_AT_LEAST)
+}
+
+/// The rows of some memory in the table of tellers.
+fn tellers(mem: MemRange) -> impl Iterator<Item = usize> {
+    /// Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    let pieces = mem.addr / PIECE..=(mem.addr + u64::from(mem.size).max(1) - 1) / PIECE;
+    pieces.map(|piece| (piece.wrapping_mul(GOLDEN) >> (u64::BITS - TELLERS.ilog2())) as usize)
+}
+
+/// The events of a file within these ranges of numbers. No block is decoded twice, and of none all events are kept.
+fn events_within(file: &TraceFile, mut ranges: Vec<(u64, u64)>) -> Result<Numbered, ReadError> {
+    ranges.sort_unstable();
+    let mut merged: Vec<(u64, u64)> = Vec::new();
+    for (start, stop) in ranges {
+        match merged.last_mut() {
+            Some(last) if start <= last.1 => last.1 = stop.max(last.1),
+            _ => merged.push((start, stop)),
+        }
+    }
+    let blocks = file.blocks();
+    let mut events = Vec::new();
+    let mut ahead = merged.into_iter().peekable();
+    for (index, block) in blocks.iter().enumerate() {
+        let Some(&(start, _)) = ahead.peek() else {
+            break;
+        };
+        let end = blocks.get(index + 1).map_or(file.len(), |next| next.first_event);
+        if end <= start {
+            continue;
+        }
+        let mut number = block.first_event;
+        file.visit_block(index, |event| {
+            while ahead.next_if(|&(_, stop)| stop <= number).is_some() {}
+            if ahead.peek().is_some_and(|&(start, _)| start <= number) {
+                events.push((number, *event));
+            }
+            number += 1;
+        })?;
+        while ahead.next_if(|&(_, stop)| stop <= end).is_some() {}
+    }
+    Ok(events)
 }

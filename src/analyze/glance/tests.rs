@@ -1,5 +1,7 @@
 use super::*;
-use trace_format::{MemRange, ObjectId, ObjectInfo, ObjectKind, Op, ProgramEnd, ThreadId, ThreadInfo, TraceWriter};
+use trace_format::{
+    Event, MemRange, ObjectId, ObjectInfo, ObjectKind, Op, ProgramEnd, StackId, ThreadId, ThreadInfo, TraceWriter,
+};
 
 const M: ObjectId = ObjectId(0);
 const N: ObjectId = ObjectId(1);
@@ -192,6 +194,105 @@ fn code_that_no_trace_has_executed_is_worth_an_analysis_however_far_apart_it_is(
         [true, true],
         "another order may show what this one does not"
     );
+}
+
+/// Thread 1 writes what thread 2 accesses after the long time in which both work.
+fn far_apart(between: &[(u32, u64, Op)]) -> [bool; 2] {
+    let mut making = Making::new();
+    making.add(1, 20, write(FLAG, 1));
+    making.events.extend(between);
+    making.work(100);
+    let read = Op::Read {
+        mem: mem(FLAG),
+        value: 1,
+    };
+    looks(making.add(2, 21, read))
+}
+
+#[test]
+fn what_is_kept_apart_by_what_threads_do_to_one_another_is_not() {
+    assert_eq!(far_apart(&[]), [true, true]);
+    let post = Op::SemPost { semaphore: PERMITS };
+    let wait = Op::SemWait {
+        semaphore: PERMITS,
+        attempt: false,
+    };
+    assert_eq!(far_apart(&[(1, 30, post), (2, 31, wait)]), [false, false]);
+    // Under a lock, one says that it is done, and the other one looks.
+    let (done, release) = (0x3000, Op::Release { lock: N });
+    let told = [
+        (1, 30, acquire(N)),
+        (1, 31, write(done, 1)),
+        (1, 32, release),
+        (2, 33, acquire(N)),
+        (
+            2,
+            34,
+            Op::Read {
+                mem: mem(done),
+                value: 1,
+            },
+        ),
+        (2, 35, release),
+    ];
+    assert_eq!(far_apart(&told), [false, false]);
+    // If it looks at something else, nothing keeps them apart.
+    let mut other = told;
+    other[4].2 = Op::Read {
+        mem: mem(0x3100),
+        value: 1,
+    };
+    assert_eq!(far_apart(&other), [true, true]);
+}
+
+/// As many looks as there are, and what is said of those that say nothing.
+#[test]
+fn what_was_not_analyzed_is_told() {
+    let mut glance = Glance::new();
+    let file = Making::new().work(100).file();
+    glance.begin(&file).unwrap();
+    assert_eq!(glance.left_open(), None);
+    for runs in ["of 1 further run, a look", "of 2 further runs, a look"] {
+        assert!(!glance.is_worthwhile(&file).unwrap());
+        let words = glance.left_open().unwrap();
+        assert!(words.starts_with(runs) && !words.contains("of them"), "{words}");
+    }
+}
+
+#[test]
+fn who_waits_where_a_window_ends_does_not_wait_for_ever() {
+    let mut making = Making::new();
+    making.work(60).add(1, 20, write(FLAG, 1));
+    making
+        .add(2, 21, write(FLAG, 2))
+        .add(2, 30, Op::SemPost { semaphore: PERMITS });
+    let wait = Op::SemWait {
+        semaphore: PERMITS,
+        attempt: false,
+    };
+    making.add(1, 31, wait).add(0, 32, Op::SemPost { semaphore: PERMITS });
+    let mut glance = Glance::new();
+    // The race is known; the window is one of another pair, and its end is not the run's.
+    let window = Window {
+        pair: (1, 2),
+        events: making
+            .events
+            .iter()
+            .map(|&(thread, pc, op)| event(thread, pc, op))
+            .collect(),
+        counts: Vec::new(),
+    };
+    glance.races.insert((20, 21));
+    assert!(!glance.shows_more(making.file().tables(), window));
+}
+
+fn event(thread: u32, pc: u64, op: Op) -> Event {
+    Event {
+        thread: ThreadId(thread),
+        pc,
+        stack: StackId::EMPTY,
+        op,
+    }
 }
 
 #[test]
