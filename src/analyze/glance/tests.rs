@@ -1,7 +1,5 @@
 use super::*;
-use trace_format::{
-    Event, MemRange, ObjectId, ObjectInfo, ObjectKind, Op, ProgramEnd, StackId, ThreadId, ThreadInfo, TraceWriter,
-};
+use trace_format::{MemRange, ObjectId, ObjectInfo, ObjectKind, Op, ProgramEnd, ThreadId, ThreadInfo, TraceWriter};
 
 const M: ObjectId = ObjectId(0);
 const N: ObjectId = ObjectId(1);
@@ -256,42 +254,6 @@ fn what_was_not_analyzed_is_told() {
         assert!(!glance.is_worthwhile(&file).unwrap());
         let words = glance.left_open().unwrap();
         assert!(words.starts_with(runs) && !words.contains("of them"), "{words}");
-    }
-}
-
-#[test]
-fn who_waits_where_a_window_ends_does_not_wait_for_ever() {
-    let mut making = Making::new();
-    making.work(60).add(1, 20, write(FLAG, 1));
-    making
-        .add(2, 21, write(FLAG, 2))
-        .add(2, 30, Op::SemPost { semaphore: PERMITS });
-    let wait = Op::SemWait {
-        semaphore: PERMITS,
-        attempt: false,
-    };
-    making.add(1, 31, wait).add(0, 32, Op::SemPost { semaphore: PERMITS });
-    let mut glance = Glance::new();
-    // The race is known; the window is one of another pair, and its end is not the run's.
-    let window = Window {
-        pair: (1, 2),
-        events: making
-            .events
-            .iter()
-            .map(|&(thread, pc, op)| event(thread, pc, op))
-            .collect(),
-        counts: Vec::new(),
-    };
-    glance.races.insert((20, 21));
-    assert!(!glance.shows_more(making.file().tables(), window));
-}
-
-fn event(thread: u32, pc: u64, op: Op) -> Event {
-    Event {
-        thread: ThreadId(thread),
-        pc,
-        stack: StackId::EMPTY,
-        op,
     }
 }
 
