@@ -209,7 +209,7 @@ fn what_is_kept_of_a_run_is_bounded() {
         waits: Vec::new(),
     };
     let mut longest = 0;
-    each_event(&making.file(), u64::MAX, &mut |number, event| {
+    each_event(&making.file(), u64::MAX, &mut |number, event: &Event| {
         walk.see(number, event);
         let coming = walk.threads.iter().map(|thread| thread.coming.len());
         longest = longest.max(coming.max().unwrap_or(0));
