@@ -4,32 +4,35 @@
 use crate::analyze::{ANALYZE, Files, MERGE, REPLAY, prepare, restore, stored};
 use crate::{command, witness};
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A library that kills at the N-th change of a name.
-fn killer(folder: &Path) -> PathBuf {
+/// Found in the library path: what is preloaded by a path of its own must have no space in it.
+const LIBRARY: &str = "killer.so";
+
+/// Makes a library that kills at the N-th change of a name.
+fn make_killer(folder: &Path) {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kills/rename.c");
-    let library = folder.join("killer.so");
+    let library = folder.join(LIBRARY);
     let made = Command::new("gcc")
         .args(["-shared", "-fPIC", "-O1", "-o"])
         .arg(&library)
         .arg(source)
         .status();
     assert!(made.expect("gcc is needed").success());
-    library
 }
 
 /// Kills the command before each change of a name, with earlier results of other options in the folder.
 fn kill_in_each_gap(folder: &Path, arguments: &[&str], shown: &[String; 2], old: &Files) {
-    let killer = killer(folder);
+    make_killer(folder);
     let printed = witness(folder, arguments, &[66]);
     let results = stored(folder);
     let (mut gaps, mut earlier, mut mixed) = (0, 0, 0);
     loop {
         restore(folder, old);
         let killed = command(folder, arguments)
-            .env("LD_PRELOAD", &killer)
+            .env("LD_PRELOAD", LIBRARY)
+            .env("LD_LIBRARY_PATH", folder)
             .env("KILL_AT_NAME", (gaps + 1).to_string())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
