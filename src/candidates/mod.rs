@@ -3,13 +3,15 @@
 //! Two accesses conflict if they share a cell, come from different threads, at least one writes
 //! and not both are atomic. A trace can have billions of such pairs of events, so they are never
 //! enumerated one by one. The accesses of a cell are grouped into *sites*: thread, code position
-//! and kind; and sites of many threads at one position, under the same locks, into *groups*. One pass over each cell
+//! and kind; sites of many threads at one position, under the same locks, into *groups*; and cells with the same sites,
+//! as the elements of an array have, into *classes*. One pass over each cell
 //! finds the [nearest](Candidate::nearest) instances of each pair of positions, which decide most of them. Only for a
 //! pair that they leave open are all instances visited, and then whole groups fall to a common lock, and whole
-//! stretches of a thread to what must, or needs to, come before.
+//! stretches of a thread, in all cells of a class at once, to what must, or needs to, come before.
 //!
 //! What this drops has no witness (see [`crate::prune`]).
 
+mod alike;
 mod calls;
 mod cycles;
 mod groups;
@@ -37,11 +39,11 @@ pub(crate) use visit::{GroupPair, SitePairs};
 use crate::prune::{LockContexts, MustHappenBefore, Needs};
 use crate::trace::{CodePosition, EventId, Trace};
 use crate::verdict::{Find, Kind};
-use groups::Cell;
+use groups::Class;
 use hashbrown::{HashMap, HashSet};
-use nearest::Nearest;
+use nearest::{Nearest, Use};
 pub(crate) use site::place;
-use site::{GroupNumbers, Site, sites_by_cell};
+use site::{GroupNumbers, Site};
 
 /// A pair of code positions with conflicting accesses.
 #[derive(Clone, Debug)]
@@ -63,7 +65,7 @@ pub struct Candidates<'t> {
     order: &'t MustHappenBefore,
     contexts: &'t LockContexts,
     needs: &'t Needs<'t>,
-    cells: Vec<Cell>,
+    classes: Vec<Class>,
     /// The positions at which something is freed or destroyed.
     ending: HashSet<CodePosition>,
     /// The candidates.
@@ -130,25 +132,27 @@ impl<'t> Candidates<'t> {
         freed: bool,
         most: usize,
     ) -> Candidates<'t> {
-        let cells = sites_by_cell(trace, contexts, scope, freed);
+        let mut classes = site::classes(trace, contexts, scope, freed);
         let mut numbers: HashMap<(CodePosition, CodePosition), u32> = HashMap::new();
         let mut found: Vec<(Candidate, Nearest)> = Vec::new();
         let mut is_full = false;
-        for cell in &cells {
-            let mut pairs = GroupNumbers::of(cell.groups());
-            cell.each_conflict(|at, other| {
-                let (a, b) = (cell.site_of(at), cell.site_of(other));
-                if freed && !cell.is_pair(at, other, true) {
+        let mut uses: Vec<Use> = Vec::new();
+        for class in &mut classes {
+            class.finish();
+            let class = &*class;
+            let mut pairs = GroupNumbers::of(class.groups());
+            class.each_conflict(|at, other| {
+                let (a, b) = (class.site_of(at), class.site_of(other));
+                if freed && !class.is_pair(at, other, true) {
                     return;
                 }
                 let positions = positions_of(a, b);
                 if scope.is_some_and(|scope| !scope.pairs.contains(&positions)) {
                     return;
                 }
-                let Some((x, y)) = cell.first_conflict(at, other) else {
+                let Some(first) = class.first_instance(at, other) else {
                     return;
                 };
-                let first = (cell.sites[x as usize].first(), cell.sites[y as usize].first());
                 let number = match numbers.get(&positions) {
                     Some(&number) => number,
                     None if found.len() == most => {
@@ -169,23 +173,26 @@ impl<'t> Candidates<'t> {
                     }
                 };
                 let candidate = &mut found[number as usize].0;
-                candidate.total += cell.instances(at, other);
+                candidate.total += class.instances(at, other);
                 candidate.first = candidate.first.min(first);
                 pairs.set(at, other, number);
             });
             let number = |a: u32, b: u32| {
-                let (at, other) = (&cell.sites[a as usize], &cell.sites[b as usize]);
+                let (at, other) = (&class.sites[a as usize], &class.sites[b as usize]);
                 if at.thread == other.thread {
                     return None;
                 }
-                pairs.get(cell.group(a), cell.group(b), || {
+                pairs.get(class.group(a), class.group(b), || {
                     let positions = positions_of(at, other);
                     at.conflicts(other).then(|| numbers.get(&positions).copied()).flatten()
                 })
             };
-            nearest::search(trace, contexts, needs, &cell.sites, &number, &mut found);
+            class.uses(&mut uses);
+            for uses in uses.chunk_by(|a, b| a.cell == b.cell) {
+                nearest::search(trace, contexts, needs, &class.sites, uses, &number, &mut found);
+            }
         }
-        let all = if is_full { count(&cells, freed) } else { found.len() };
+        let all = if is_full { count(&classes, freed) } else { found.len() };
         let mut list: Vec<Candidate> = found
             .into_iter()
             .map(|(candidate, nearest)| Candidate {
@@ -194,7 +201,7 @@ impl<'t> Candidates<'t> {
             })
             .collect();
         list.sort_by_key(|candidate| (candidate.first, candidate.positions));
-        let sites = cells.iter().flat_map(|cell| &cell.sites);
+        let sites = classes.iter().flat_map(|class| &class.sites);
         let ending = sites.filter(|site| site.part.frees || site.part.destroys);
         Candidates {
             trace,
@@ -203,29 +210,29 @@ impl<'t> Candidates<'t> {
             needs,
             ending: ending.map(|site| site.pc).collect(),
             unlisted: all - list.len(),
-            cells,
+            classes,
             list,
         }
     }
 }
 
 /// How many pairs of positions conflict, in memory for the positions alone; `freed`: where something is freed.
-fn count(cells: &[Cell], freed: bool) -> usize {
-    let mut groups_at: HashMap<CodePosition, Vec<(&Cell, u32)>> = HashMap::new();
-    for cell in cells {
-        for group in 0..cell.groups() as u32 {
-            let at = groups_at.entry(cell.site_of(group).pc).or_default();
-            at.push((cell, group));
+fn count(classes: &[Class], freed: bool) -> usize {
+    let mut groups_at: HashMap<CodePosition, Vec<(&Class, u32)>> = HashMap::new();
+    for class in classes {
+        for group in 0..class.groups() as u32 {
+            let at = groups_at.entry(class.site_of(group).pc).or_default();
+            at.push((class, group));
         }
     }
     let mut partners = HashSet::new();
     let mut all = 0;
     for (&position, groups) in &groups_at {
         partners.clear();
-        for &(cell, group) in groups {
-            for other in 0..cell.groups() as u32 {
-                let place = cell.site_of(other).pc;
-                if place >= position && !partners.contains(&place) && cell.is_pair(group, other, freed) {
+        for &(class, group) in groups {
+            for other in 0..class.groups() as u32 {
+                let place = class.site_of(other).pc;
+                if place >= position && !partners.contains(&place) && class.is_pair(group, other, freed) {
                     partners.insert(place);
                 }
             }

@@ -36,7 +36,17 @@ impl Nearest {
     }
 }
 
-/// Pairs each access of a cell with the last one at each other site before it.
+/// An access of a cell, and its site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Use {
+    /// The cell's number in its class.
+    pub(super) cell: u32,
+    pub(super) event: EventId,
+    pub(super) held: LockContextId,
+    pub(super) site: u32,
+}
+
+/// Pairs each access of a cell, in order, with the last one at each other site before it.
 ///
 /// `number` is the candidate that two sites belong to, if any.
 pub(super) fn search(
@@ -44,18 +54,14 @@ pub(super) fn search(
     contexts: &LockContexts,
     needs: &Needs<'_>,
     sites: &[Site],
+    uses: &[Use],
     number: &dyn Fn(u32, u32) -> Option<u32>,
     found: &mut [(Candidate, Nearest)],
 ) {
-    let mut events: Vec<(EventId, LockContextId, u32)> = Vec::new();
-    for (at, site) in sites.iter().enumerate() {
-        events.extend(site.events.iter().map(|&(event, context)| (event, context, at as u32)));
-    }
-    events.sort_unstable();
     let mut last: Vec<(EventId, LockContextId)> = vec![(EventId(0), LockContextId(0)); sites.len()];
     // Sites that had an access, the latest first. One that is not among them comes back with its next access only.
     let mut recent: Vec<u32> = Vec::with_capacity(RECENT + 1);
-    for (event, context, site) in events {
+    for &Use { event, held: context, site, .. } in uses {
         for &other in &recent {
             let Some(number) = number(site, other) else {
                 continue;

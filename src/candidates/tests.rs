@@ -3,7 +3,7 @@
 use super::*;
 use crate::generate::{Generator, Shape};
 use crate::prune::LockContextId;
-use crate::trace::{ObjectId, Op, Sections, ThreadId};
+use crate::trace::{AccessKind, ObjectId, Op, Sections, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use trace_format::{Event, MemRange, ObjectInfo, ObjectKind, Op as FileOp, StackId, Tables, ThreadInfo};
@@ -108,11 +108,106 @@ fn waves(seed: u64) -> Trace {
     Trace::from_events(tables, &events)
 }
 
+/// Threads that go over the elements of arrays, some under a lock and some behind a join, and one that frees them: cells
+/// that are alike.
+fn arrays(seed: u64) -> Trace {
+    const ARRAYS: u64 = 3;
+    const ELEMENTS: u64 = 12;
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut below = |bound: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % bound
+    };
+    let tables = Tables {
+        threads: vec![ThreadInfo::default(); 4],
+        objects: vec![ObjectInfo {
+            kind: ObjectKind::Mutex,
+            addr: 0,
+            name: None,
+            initial: 0,
+        }],
+        ..Tables::default()
+    };
+    let mut events: Vec<Event> = Vec::new();
+    let mut push = |thread: u32, pc: u64, op: FileOp| {
+        events.push(Event {
+            thread: ThreadId(thread),
+            pc,
+            stack: StackId::EMPTY,
+            op,
+        });
+    };
+    let address = |array: u64| 0x1000 * (array + 1);
+    for array in 0..ARRAYS {
+        let (addr, size) = (address(array), 4 * ELEMENTS);
+        push(0, 1, FileOp::Alloc { addr, size });
+    }
+    let mut going: Vec<u32> = vec![0];
+    let (mut memory, mut next) = (vec![[0_u32; ELEMENTS as usize]; ARRAYS as usize], 1);
+    for _ in 0..10 {
+        if next < 4 && below(3) == 0 {
+            push(0, 2, FileOp::Fork { child: ThreadId(next) });
+            going.push(next);
+            next += 1;
+        }
+        if going.len() > 1 && below(4) == 0 {
+            let child = ThreadId(going.pop().expect("more than one"));
+            push(0, 3, FileOp::Join { child, attempt: false });
+        }
+        // Some go over an array at the same time: element by element, one after the other or to and fro.
+        let array = below(ARRAYS);
+        let (from, until) = (below(ELEMENTS / 2), ELEMENTS - below(ELEMENTS / 2));
+        let walkers: Vec<u32> = going.iter().copied().filter(|_| below(2) == 0).collect();
+        let (is_locked, at_once) = (below(3) == 0, below(2) == 0);
+        let mut walk = |thread: u32, elements: std::ops::Range<u64>| {
+            let lock = ObjectId(0);
+            if is_locked {
+                push(thread, 4, FileOp::Acquire { lock, attempt: false });
+            }
+            for element in elements {
+                // One element, or two at once.
+                let of_both = below(8) == 0 && element + 1 < ELEMENTS;
+                let mem = MemRange {
+                    addr: address(array) + 4 * element,
+                    size: if of_both { 8 } else { 4 },
+                };
+                let stored = &mut memory[array as usize][element as usize..][..1 + usize::from(of_both)];
+                let is_write = below(2) == 0;
+                stored.iter_mut().for_each(|stored| *stored += u32::from(is_write));
+                let value = stored.iter().rev().fold(0, |value, &stored| value << 32 | u64::from(stored));
+                let op = match is_write {
+                    false => FileOp::Read { mem, value },
+                    true => FileOp::Write { mem, value },
+                };
+                push(thread, 10 + u64::from(is_locked), op);
+            }
+            if is_locked {
+                push(thread, 5, FileOp::Release { lock });
+            }
+        };
+        match at_once {
+            false => walkers.iter().for_each(|&thread| walk(thread, from..until)),
+            true => {
+                for element in from..until {
+                    walkers.iter().for_each(|&thread| walk(thread, element..element + 1));
+                }
+            }
+        }
+    }
+    for array in 0..ARRAYS {
+        push(0, 6, FileOp::Free { addr: address(array) });
+    }
+    Trace::from_events(tables, &events)
+}
+
 /// What a look at every pair of events finds.
 #[derive(Default)]
 struct Expected {
     total: u64,
     first: Option<(EventId, EventId)>,
+    all: BTreeSet<(EventId, EventId)>,
     open: BTreeSet<(EventId, EventId)>,
 }
 
@@ -121,7 +216,9 @@ fn every_instance_is_counted_and_those_that_nothing_excludes_are_visited() {
     let mut visited_in_all = 0;
     let random = (0..20).map(|seed| (seed, trace(seed)));
     let crowded = (0..6).map(|seed| (seed, waves(seed)));
-    for (seed, trace) in random.chain(crowded) {
+    let alike = (0..300).map(|seed| (seed, arrays(seed)));
+    let (mut together, mut frees_in_all) = (0, 0);
+    for (seed, trace) in random.chain(crowded).chain(alike) {
         let sections = Sections::of(&trace);
         let order = MustHappenBefore::of(&trace);
         let contexts = LockContexts::of(&trace, &sections);
@@ -137,8 +234,12 @@ fn every_instance_is_counted_and_those_that_nothing_excludes_are_visited() {
             for b in trace.events().filter(|&b| a < b && trace.conflict(a, b).is_some()) {
                 let key = (trace.pc(a).min(trace.pc(b)), trace.pc(a).max(trace.pc(b)));
                 let expected = expected.entry(key).or_default();
-                expected.total += 1;
+                // An instance is counted for each cell that the two share.
+                let of_b: Vec<_> = trace.cell_uses(b).map(|used| used.cell).collect();
+                let shared = trace.cell_uses(a).filter(|used| of_b.contains(&used.cell));
+                expected.total += shared.count() as u64;
                 expected.first.get_or_insert((a, b));
+                expected.all.insert((a, b));
                 let ordered = needs.before_pending(b, trace.thread(a)) > trace.place(a)
                     || needs.before_pending(a, trace.thread(b)) > trace.place(b);
                 if !ordered && !contexts.clash(context(a), context(b)) {
@@ -156,17 +257,51 @@ fn every_instance_is_counted_and_those_that_nothing_excludes_are_visited() {
             assert_eq!(Some(candidate.first), expected.first, "{:?}", candidate.positions);
             let nearest: BTreeSet<_> = candidate.nearest.iter().copied().collect();
             assert!(nearest.is_subset(&expected.open));
-            let mut open = BTreeSet::new();
+            let (mut open, mut visits) = (BTreeSet::new(), 0);
             let visited = candidates.visit(&sites[&candidate.positions], &mut |a, b| {
                 open.insert((a, b));
+                visits += 1;
                 ControlFlow::Continue(())
             });
             assert_eq!(open, expected.open, "seed {seed}: {:?}", candidate.positions);
             let fallen = visited.ordered + visited.locked + visited.needed;
-            assert_eq!(fallen + open.len() as u64, candidate.total);
-            visited_in_all += open.len();
+            assert_eq!(fallen + visits, candidate.total);
+            let is_instance = |&(a, b): &(EventId, EventId)| trace.conflict(a, b).is_some();
+            let named = [visited.first_ordered, visited.first_locked, visited.first_needed];
+            assert!(named.iter().flatten().all(is_instance), "{named:?}");
+            assert_eq!(visited.first_ordered.is_some(), visited.ordered > 0);
+            visited_in_all += visits;
+
+            let (mut concurrent, is_open) = (BTreeSet::new(), |&(a, b): &(EventId, EventId)| {
+                order.concurrent(a, b) && !contexts.clash(context(a), context(b))
+            });
+            candidates.visit_concurrent(&sites[&candidate.positions], &mut |a, b| {
+                concurrent.insert((a, b));
+                ControlFlow::Continue(())
+            });
+            let all = expected.all.iter().copied();
+            assert_eq!(concurrent, all.filter(is_open).collect(), "seed {seed}");
+
+            let frees = |event: EventId| trace.access(event).is_some_and(|access| access.kind == AccessKind::Free);
+            let pairs = expected.all.iter().filter(|&&(a, b)| frees(a) || frees(b));
+            let pairs: BTreeSet<_> = pairs.map(|&(a, b)| if frees(a) { (a, b) } else { (b, a) }).collect();
+            let precedes = |&(free, access): &(EventId, EventId)| needs.relation().before(access, free);
+            let mut after = BTreeSet::new();
+            let visited = candidates.visit_frees(&needs, &sites[&candidate.positions], &mut |free, access| {
+                after.insert((free, access));
+                ControlFlow::Continue(())
+            });
+            assert_eq!(visited.is_some(), !pairs.is_empty(), "seed {seed}");
+            let ordered = visited.and_then(|visited| visited.first_ordered);
+            assert_eq!(ordered.is_some(), pairs.iter().any(precedes), "seed {seed}");
+            assert!(ordered.is_none_or(|(access, free)| pairs.contains(&(free, access)) && precedes(&(free, access))));
+            frees_in_all += after.len();
+            assert_eq!(after, pairs.into_iter().filter(|pair| !precedes(pair)).collect(), "seed {seed}");
         }
+        together += candidates.classes.iter().filter(|class| class.cells > 1).count();
     }
+    assert!(together > 500, "{together} classes of several cells say little");
+    assert!(frees_in_all > 100, "{frees_in_all} uses after free say little");
     assert!(visited_in_all > 1_000, "{visited_in_all} instances say little");
 }
 

@@ -1,8 +1,11 @@
 //! All instances of a pair of positions, with those that fall together taken together.
 
+use super::alike::{self, EachCell};
+use super::groups::Class;
 use super::open_pairs::SitesFound;
+use super::site::Held;
 use super::{Candidates, Site, positions_of};
-use crate::prune::{LockContextId, MustHappenBefore, Needs};
+use crate::prune::{MustHappenBefore, Needs};
 use crate::trace::{CodePosition, EventId, ThreadId};
 use hashbrown::HashMap;
 use std::ops::ControlFlow;
@@ -29,16 +32,13 @@ pub struct Visited {
     pub stopped: bool,
 }
 
-/// An access, with the locks held.
-type Held = (EventId, LockContextId);
-
 /// Accesses at one site.
 type Events<'s> = &'s [Held];
 
-/// Two groups of a cell's sites that conflict: the cell, and the groups, the smaller number first.
+/// Two groups of sites that conflict: the class of their cells, and the groups, the smaller number first.
 pub(crate) type GroupPair = (u32, u32, u32);
 
-/// By positions, the groups of sites that conflict there, in the order of their cells.
+/// By positions, the groups of sites that conflict there, in the order of their classes.
 pub(crate) type SitePairs = HashMap<(CodePosition, CodePosition), Vec<GroupPair>>;
 
 impl Candidates<'_> {
@@ -48,9 +48,9 @@ impl Candidates<'_> {
         if found.is_empty() {
             return found;
         }
-        for (number, cell) in (0..).zip(&self.cells) {
-            cell.each_conflict(|at, other| {
-                if let Some(pairs) = found.get_mut(&positions_of(cell.site_of(at), cell.site_of(other))) {
+        for (number, class) in (0..).zip(&self.classes) {
+            class.each_conflict(|at, other| {
+                if let Some(pairs) = found.get_mut(&positions_of(class.site_of(at), class.site_of(other))) {
                     pairs.push((number, at, other));
                 }
             });
@@ -83,7 +83,7 @@ impl Candidates<'_> {
             each,
             found: Visited::default(),
         };
-        if visit.cells(pairs).is_break() {
+        if visit.classes(pairs).is_break() {
             visit.found.stopped = true;
         }
         visit.found
@@ -97,9 +97,9 @@ impl Candidates<'_> {
         pairs: &[GroupPair],
         each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
     ) {
-        let mut each_of = |a: &Site, b: &Site| {
-            for &(a, held) in &a.events {
-                for &(b, held_there) in &b.events {
+        let mut each_of = |a: Events<'_>, b: Events<'_>| {
+            for &(a, held) in a {
+                for &(b, held_there) in b {
                     if self.order.concurrent(a, b) && !self.contexts.clash(held, held_there) {
                         each(a.min(b), a.max(b))?;
                     }
@@ -107,21 +107,27 @@ impl Candidates<'_> {
             }
             ControlFlow::Continue(())
         };
-        let _: ControlFlow<()> = by_cell(pairs).try_for_each(|(cell, pairs)| {
-            let cell = &self.cells[cell as usize];
-            if cell.has_few_sites() {
-                let mut sites = pairs
-                    .iter()
-                    .map(|&(_, a, b)| (&cell.sites[a as usize], &cell.sites[b as usize]));
-                return sites.try_for_each(|(a, b)| each_of(a, b));
+        let _: ControlFlow<()> = by_class(pairs).try_for_each(|(class, pairs)| {
+            let class = &self.classes[class as usize];
+            if class.has_few_sites() {
+                return pairs.iter().try_for_each(|&(_, a, b)| {
+                    let (a, b) = (&class.sites[a as usize], &class.sites[b as usize]);
+                    match class.cells {
+                        1 => each_of(&a.events, &b.events),
+                        cells => {
+                            let open = alike::open_cells(self.trace, self.order, cells, a, b);
+                            EachCell::of(&open, a, b).try_for_each(&mut each_of)
+                        }
+                    }
+                });
             }
             let unlocked = pairs.iter().map(|&(_, a, b)| (a, b));
             let unlocked: Vec<(u32, u32)> = unlocked
-                .filter(|&(a, b)| !cell.all_clash(self.contexts, a, b))
+                .filter(|&(a, b)| !class.all_clash(self.contexts, a, b))
                 .collect();
-            cell.each_pair(self.order, &unlocked, &mut |found| match found {
+            class.each_pair(self.order, &unlocked, &mut |found| match found {
                 SitesFound::Ordered(..) => ControlFlow::Continue(()),
-                SitesFound::Open(a, b) => each_of(a, b),
+                SitesFound::Open(a, b) => each_of(&a.events, &b.events),
             })
         });
     }
@@ -147,60 +153,80 @@ impl Candidates<'_> {
         let trace = self.trace;
         let mut found = None;
         // All of the pairs are at the same two positions.
-        let &(cell, a, b) = pairs.first()?;
-        let (a, b) = positions_of(
-            self.cells[cell as usize].site_of(a),
-            self.cells[cell as usize].site_of(b),
-        );
+        let &(class, a, b) = pairs.first()?;
+        let class = &self.classes[class as usize];
+        let (a, b) = positions_of(class.site_of(a), class.site_of(b));
         if !self.ending.contains(&a) && !self.ending.contains(&b) {
             return None;
         }
-        for &(cell, a, b) in pairs {
-            let cell = &self.cells[cell as usize];
+        for &(class, a, b) in pairs {
+            let class = &self.classes[class as usize];
             let mut sites: Vec<(u32, u32)> = Vec::new();
             for (group, other) in [(a, b), (b, a)].into_iter().take(if a == b { 1 } else { 2 }) {
-                if cell.site_of(group).part.ends(cell.site_of(other).part) {
-                    let pairs = cell
+                if class.site_of(group).part.ends(class.site_of(other).part) {
+                    let pairs = class
                         .sites_of(group)
-                        .flat_map(|site| cell.sites_of(other).map(move |other| (site, other)));
+                        .flat_map(|site| class.sites_of(other).map(move |other| (site, other)));
                     sites.extend(pairs);
                 }
             }
             // In the order in which all pairs are visited, and of two that free, both ways.
             sites.sort_unstable_by_key(|&(site, other)| (site.min(other), site.max(other), site));
             for (site, other) in sites {
-                let (site, other) = (&cell.sites[site as usize], &cell.sites[other as usize]);
+                let (site, other) = (&class.sites[site as usize], &class.sites[other as usize]);
                 if site.thread == other.thread {
                     continue;
                 }
-                for &(free, _) in &site.events {
-                    let ended = match site.part.frees {
-                        true => &other.events[..],
-                        false => &other.events[..other.events.partition_point(|&(access, _)| access < free)],
-                    };
-                    if ended.is_empty() {
-                        continue;
+                let visited = match class.cells {
+                    1 => self.ended(needs, (site, &site.events), (other, &other.events), &mut found, each),
+                    cells => {
+                        let (open, ordered) = alike::open_frees(trace, needs.relation(), cells, site, other);
+                        let visited: &mut Frees = found.get_or_insert_default();
+                        visited.first_ordered = visited.first_ordered.or(ordered);
+                        EachCell::of(&open, site, other).try_for_each(|frees, accesses| {
+                            self.ended(needs, (site, frees), (other, accesses), &mut found, each)
+                        })
                     }
-                    let visited: &mut Frees = found.get_or_insert_default();
-                    let needed = needs.relation().count(free, other.thread);
-                    let open = ended.partition_point(|&(access, _)| trace.place(access) < needed);
-                    if let Some(&(access, _)) = ended[..open].first() {
-                        visited.first_ordered.get_or_insert((access, free));
-                    }
-                    for &(access, _) in &ended[open..] {
-                        if each(free, access).is_break() {
-                            return found;
-                        }
-                    }
+                };
+                if visited.is_break() {
+                    return found;
                 }
             }
         }
         found
     }
+
+    /// The same for what frees a cell, or destroys it, and the accesses at another site of it.
+    fn ended(
+        &self,
+        needs: &Needs<'_>,
+        (site, frees): (&Site, Events<'_>),
+        (other, accesses): (&Site, Events<'_>),
+        found: &mut Option<Frees>,
+        each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        for &(free, _) in frees {
+            let ended = match site.part.frees {
+                true => accesses,
+                false => &accesses[..accesses.partition_point(|&(access, _)| access < free)],
+            };
+            if ended.is_empty() {
+                continue;
+            }
+            let visited: &mut Frees = found.get_or_insert_default();
+            let needed = needs.relation().count(free, other.thread);
+            let open = ended.partition_point(|&(access, _)| self.trace.place(access) < needed);
+            if let Some(&(access, _)) = ended[..open].first() {
+                visited.first_ordered.get_or_insert((access, free));
+            }
+            ended[open..].iter().try_for_each(|&(access, _)| each(free, access))?;
+        }
+        ControlFlow::Continue(())
+    }
 }
 
-/// The pairs of each cell.
-fn by_cell(pairs: &[GroupPair]) -> impl Iterator<Item = (u32, &[GroupPair])> {
+/// The pairs of each class.
+fn by_class(pairs: &[GroupPair]) -> impl Iterator<Item = (u32, &[GroupPair])> {
     pairs
         .chunk_by(|(cell, ..), (other, ..)| cell == other)
         .map(|pairs| (pairs[0].0, pairs))
@@ -215,27 +241,24 @@ struct Visit<'v, 't> {
 }
 
 impl Visit<'_, '_> {
-    fn cells(&mut self, pairs: &[GroupPair]) -> ControlFlow<()> {
+    fn classes(&mut self, pairs: &[GroupPair]) -> ControlFlow<()> {
         let (candidates, order) = (self.candidates, self.order);
-        by_cell(pairs).try_for_each(|(cell, pairs)| {
-            let cell = &candidates.cells[cell as usize];
-            if cell.has_few_sites() {
-                let mut sites = pairs
-                    .iter()
-                    .map(|&(_, a, b)| (&cell.sites[a as usize], &cell.sites[b as usize]));
-                return sites.try_for_each(|(a, b)| self.all(&a.events, &b.events));
+        by_class(pairs).try_for_each(|(class, pairs)| {
+            let class = &candidates.classes[class as usize];
+            if class.has_few_sites() {
+                return pairs.iter().try_for_each(|&(_, a, b)| match class.cells {
+                    1 => self.all(&class.sites[a as usize].events, &class.sites[b as usize].events),
+                    _ => self.alike(class, a, b),
+                });
             }
             let mut unlocked = Vec::new();
             for &(_, a, b) in pairs {
-                if !cell.all_clash(candidates.contexts, a, b) {
-                    unlocked.push((a, b));
-                } else if let Some((first, second)) = cell.first_conflict(a, b) {
-                    self.found.locked += cell.instances(a, b);
-                    let (first, second) = (&cell.sites[first as usize], &cell.sites[second as usize]);
-                    first_of(&mut self.found.first_locked, first.first(), second.first());
+                match class.all_clash(candidates.contexts, a, b) {
+                    true => self.all_locked(class, a, b),
+                    false => unlocked.push((a, b)),
                 }
             }
-            cell.each_pair(order, &unlocked, &mut |found| match found {
+            class.each_pair(order, &unlocked, &mut |found| match found {
                 SitesFound::Ordered(instances, a, b) => {
                     self.found.ordered += instances;
                     first_of(&mut self.found.first_ordered, a.first(), b.first());
@@ -244,6 +267,38 @@ impl Visit<'_, '_> {
                 SitesFound::Open(a, b) => self.not_all_locked(&a.events, &b.events),
             })
         })
+    }
+
+    fn all_locked(&mut self, class: &Class, a: u32, b: u32) {
+        if let Some((first, second)) = class.first_instance(a, b) {
+            self.found.locked += class.instances(a, b);
+            first_of(&mut self.found.first_locked, first, second);
+        }
+    }
+
+    /// Two sites of several cells: most of these may fall together.
+    fn alike(&mut self, class: &Class, a: u32, b: u32) -> ControlFlow<()> {
+        let Candidates { trace, contexts, .. } = *self.candidates;
+        if class.all_clash(contexts, a, b) {
+            self.all_locked(class, a, b);
+            return ControlFlow::Continue(());
+        }
+        let (first, all, cell) = (class.first_instance(a, b), class.instances(a, b), class.cell_of_first(a, b));
+        let (a, b) = (&class.sites[a as usize], &class.sites[b as usize]);
+        let open = alike::open_cells(trace, self.order, class.cells, a, b);
+        let each = EachCell::of(&open, a, b);
+        let ordered = all - each.instances();
+        if ordered > 0 {
+            self.found.ordered += ordered;
+            let first = match open.has(cell) {
+                true => open.first_of_others(a, b),
+                false => first,
+            };
+            if let Some((first, second)) = first {
+                first_of(&mut self.found.first_ordered, first, second);
+            }
+        }
+        each.try_for_each(|a, b| self.all(a, b))
     }
 
     fn all(&mut self, a: Events<'_>, b: Events<'_>) -> ControlFlow<()> {
@@ -346,7 +401,7 @@ impl Visit<'_, '_> {
 
 /// The first place from `from` on at which something holds that holds from there on; the end if there is none. Takes
 /// time by how far that is from `from`.
-fn first_from<T>(all: &[T], from: usize, holds: impl Fn(&T) -> bool) -> usize {
+pub(super) fn first_from<T>(all: &[T], from: usize, holds: impl Fn(&T) -> bool) -> usize {
     let (mut low, mut step) = (from, 1);
     while low + step <= all.len() && !holds(&all[low + step - 1]) {
         low += step;
