@@ -192,6 +192,15 @@ impl<'t> Candidates<'t> {
                 nearest::search(trace, contexts, needs, &class.sites, uses, &number, &mut found);
             }
         }
+        tracing::debug!(
+            classes = classes.len(),
+            cells = classes.iter().map(|class| u64::from(class.cells)).sum::<u64>(),
+            crowded = classes.iter().filter(|class| !class.has_few_sites()).count(),
+            alone = classes.iter().filter(|class| class.cells == 1).count(),
+            sites = classes.iter().map(|class| class.sites.len()).sum::<usize>(),
+            accesses = classes.iter().flat_map(|class| &class.sites).map(|site| site.events.len()).sum::<usize>(),
+            "cells that more than one thread accesses"
+        );
         let all = if is_full { count(&classes, freed) } else { found.len() };
         let mut list: Vec<Candidate> = found
             .into_iter()

@@ -34,15 +34,12 @@ impl State {
     }
 
     /// The edges that lead to an event, given the place of the first of them, plus 1; 0 for none.
-    fn sources(&self, event: EventId, first: u32) -> impl Iterator<Item = EventId> + '_ {
+    fn sources(&self, event: EventId, first: u32) -> &[(EventId, EventId)] {
         let edges = match first {
             0 => &[],
             first => &self.edges[first as usize - 1..],
         };
-        edges
-            .iter()
-            .take_while(move |&&(to, _)| to == event)
-            .map(|&(_, from)| from)
+        &edges[..edges.partition_point(|&(to, _)| to == event)]
     }
 }
 
@@ -124,7 +121,9 @@ impl Clocks {
         // Threads whose next event waits for another event, by that event's thread.
         let mut waiting: Vec<Vec<ThreadId>> = vec![Vec::new(); threads];
         let mut ready: BinaryHeap<Reverse<(EventId, u32)>> = BinaryHeap::new();
-        let offer = |window: &mut Window<'_, '_>, thread: ThreadId, heads: &[u32], waiting: &mut [Vec<ThreadId>]| {
+        // Per thread, how many of the events that its next one waits for are known to be done: some wait for thousands.
+        let mut found = vec![0; threads];
+        let mut offer = |window: &mut Window<'_, '_>, thread: ThreadId, heads: &[u32], waiting: &mut [Vec<ThreadId>]| {
             let place = heads[thread.index()];
             if place >= state.cut[thread.index()] {
                 return None;
@@ -133,17 +132,26 @@ impl Clocks {
             let number = window.decode(event);
             let inside =
                 |source: EventId| source >= from && trace.place(source) < state.cut[trace.thread(source).index()];
-            let edges = state.sources(event, window.first_edge(number));
-            let mut sources = window.incoming(number).iter().copied().chain(edges);
             let missing =
-                sources.find(|&source| trace.place(source) >= heads[trace.thread(source).index()] && inside(source));
-            match missing {
-                None => Some((event, number)),
-                Some(source) => {
+                |source: EventId| trace.place(source) >= heads[trace.thread(source).index()] && inside(source);
+            let (incoming, edges) = (
+                window.incoming(number),
+                state.sources(event, window.first_edge(number)),
+            );
+            let found = &mut found[thread.index()];
+            while *found < incoming.len() + edges.len() {
+                let source = match incoming.get(*found) {
+                    Some(&source) => source,
+                    None => edges[*found - incoming.len()].1,
+                };
+                if missing(source) {
                     waiting[trace.thread(source).index()].push(thread);
-                    None
+                    return None;
                 }
+                *found += 1;
             }
+            *found = 0;
+            Some((event, number))
         };
         for thread in ids() {
             ready.extend(offer(window, thread, &heads, &mut waiting).map(Reverse));
@@ -188,7 +196,8 @@ impl Clocks {
         let here = (self.start[thread] + behind) as usize;
         let before = if behind > 0 { self.row[here - 1] } else { 0 };
         let mut mine = before;
-        let edges = state.sources(event, window.first_edge(number));
+        let edges = state.sources(event, window.first_edge(number)).iter();
+        let edges = edges.map(|&(_, from)| from);
         for source in window.incoming(number).iter().copied().chain(edges) {
             let (other, count) = (trace.thread(source).index(), trace.place(source));
             if other == thread || count >= self.until[other] || count < self.first[other] {
