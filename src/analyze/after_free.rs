@@ -8,7 +8,7 @@
 use super::asked::{Asked, LOOKED_AT, MAX_GIVEN_UP, NeedsZ3};
 use super::decider::Decider;
 use super::{Instance, ends};
-use crate::candidates::GroupPair;
+use crate::candidates::PairSites;
 use crate::encode::Form;
 use crate::prune::{Ending, Grounds, MustHappenBefore, Needs};
 use crate::schedule::{Goal, Schedule};
@@ -45,7 +45,7 @@ impl Decider<'_> {
     /// Looks for a use after free at these sites. `ask`: the solvers, which are asked about so many instances.
     pub(super) fn after_free(
         &self,
-        sites: &[GroupPair],
+        sites: &PairSites,
         limit: usize,
         ask: &mut dyn FnMut(&Goal) -> Result<Asked, NeedsZ3>,
     ) -> Result<AfterFree, NeedsZ3> {
@@ -113,7 +113,7 @@ impl Decider<'_> {
 
     /// What is said of a pair of which neither a race nor a use after free is feasible, instead of what is said of the
     /// race alone: `None` if nothing is freed there.
-    pub(super) fn never_after_free(&self, sites: &[GroupPair]) -> Option<(Instance, Verdict)> {
+    pub(super) fn never_after_free(&self, sites: &PairSites) -> Option<(Instance, Verdict)> {
         let structure = self.order_on(Grounds::Structure);
         let needs = self.needs.without_reads(structure);
         let (ordered, open) = self.left_open(&needs, sites, &|_, _| false)?;
@@ -150,7 +150,7 @@ impl Decider<'_> {
     fn left_open(
         &self,
         needs: &Needs<'_>,
-        sites: &[GroupPair],
+        sites: &PairSites,
         refutes: &dyn Fn(&EventId, &EventId) -> bool,
     ) -> Option<(Option<Instance>, Option<Instance>)> {
         let (mut open, mut excluded) = (None, None);

@@ -4,7 +4,7 @@ use super::after_free::AfterFree;
 use super::asked::{Asked, LOOKED_AT, MAX_GIVEN_UP, NeedsZ3};
 use super::decider::Decider;
 use super::{Decision, Instance, MAX_EVENTS_Z3, Shard, Solver, reject};
-use crate::candidates::{Candidate, GroupPair, SitePairs};
+use crate::candidates::{Candidate, PairSites, SitePairs};
 use crate::check::Rejection;
 use crate::predict::Cut;
 use crate::prune::{Ending, Grounds, MustHappenBefore};
@@ -203,7 +203,7 @@ impl<'d> Case<'d, '_> {
     }
 
     /// All instances, one after the other, until one is witnessed. The schedule is not checked yet.
-    fn decide_all_instances(&mut self, candidate: &Candidate, sites: &[GroupPair]) -> Result<Pair, NeedsZ3> {
+    fn decide_all_instances(&mut self, candidate: &Candidate, sites: &PairSites) -> Result<Pair, NeedsZ3> {
         let known = self.known;
         if !known.options.find.has(Kind::Races) {
             return self.after_free_alone(candidate, sites);
@@ -333,7 +333,7 @@ impl<'d> Case<'d, '_> {
     }
 
     /// Whether something is used after it was freed, of a pair of which nobody asks whether it races.
-    fn after_free_alone(&mut self, candidate: &Candidate, sites: &[GroupPair]) -> Result<Pair, NeedsZ3> {
+    fn after_free_alone(&mut self, candidate: &Candidate, sites: &PairSites) -> Result<Pair, NeedsZ3> {
         let known = self.known;
         let instances = Instances {
             total: candidate.total,
@@ -364,7 +364,7 @@ impl<'d> Case<'d, '_> {
     }
 
     /// Z3 on all that must-happen-before and locks leave open, the nearest first.
-    fn by_z3(&mut self, candidate: &Candidate, sites: &[GroupPair]) -> Result<Pair, NeedsZ3> {
+    fn by_z3(&mut self, candidate: &Candidate, sites: &PairSites) -> Result<Pair, NeedsZ3> {
         let known = self.known;
         let mut open: Vec<Instance> = Vec::new();
         known.candidates.visit_concurrent(sites, &mut |a, b| {
@@ -446,7 +446,7 @@ impl<'d> Case<'d, '_> {
 
     /// An instance that is never co-enabled, as far as is known, but that nothing orders in some execution: first
     /// in the order of π, then, in a trace that Z3 can take, in any. The checker accepts what is returned.
-    fn unordered(&mut self, candidate: &Candidate, sites: &[GroupPair]) -> Result<Unordered, NeedsZ3> {
+    fn unordered(&mut self, candidate: &Candidate, sites: &PairSites) -> Result<Unordered, NeedsZ3> {
         let known = self.known;
         if !known.weak_atomics || known.solver_only() {
             return Ok(Unordered::NotFound);

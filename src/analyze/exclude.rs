@@ -10,7 +10,7 @@
 
 use super::decider::Decider;
 use super::{Instance, MAX_EVENTS_Z3, case};
-use crate::candidates::GroupPair;
+use crate::candidates::PairSites;
 use crate::encode::Form;
 use crate::prune::{Grounds, MustHappenBefore, Needs};
 use crate::semantics::onces::Initializers;
@@ -62,7 +62,7 @@ impl Decider<'_> {
 
     /// The verdict when no instance is feasible, and the instance that it speaks of. `core`: one that needed the
     /// solver's word, or the closure over unique writers; `first`: any.
-    pub(super) fn excluded(&self, sites: &[GroupPair], core: Option<Instance>, first: Instance) -> (Instance, Verdict) {
+    pub(super) fn excluded(&self, sites: &PairSites, core: Option<Instance>, first: Instance) -> (Instance, Verdict) {
         let find = self.options.find;
         if !find.has(Kind::Races) {
             let (example, verdict) = self
@@ -87,7 +87,7 @@ impl Decider<'_> {
     }
 
     /// The same for races alone, of a whole trace.
-    fn never_at_once(&self, sites: &[GroupPair], core: Option<Instance>, first: Instance) -> (Instance, Verdict) {
+    fn never_at_once(&self, sites: &PairSites, core: Option<Instance>, first: Instance) -> (Instance, Verdict) {
         let order = self.order_on(Grounds::Structure);
         let needs = self.needs.without_reads(order);
         let closed = |a, b| {
@@ -152,7 +152,7 @@ impl Decider<'_> {
     }
 
     /// An instance that nothing is known to exclude unless pinned accesses keep their places.
-    fn needs_pins(&self, sites: &[GroupPair]) -> Option<Instance> {
+    fn needs_pins(&self, sites: &PairSites) -> Option<Instance> {
         let Unpinned { order, needs, native } = self.unpinned.as_ref()?;
         let mut asked = 0;
         let limit = self.limit_unpinned();

@@ -5,37 +5,18 @@
 //! another thread. Locks that no other thread holds at any of its sites of the cell are left out: they exclude nothing.
 
 use super::Site;
-use super::nearest::Use;
 use crate::prune::{Hold, LockContexts};
-use crate::trace::{EventId, ObjectId, ThreadId};
+use crate::trace::{ObjectId, ThreadId};
 use hashbrown::HashMap;
 use std::ops::Range;
 
-/// Sites of a cell up to which each is a group by itself: with so few, nothing is gained.
-pub(super) const ALONE: usize = 16;
+/// Threads that access a cell up to which it is not crowded: with so few, nothing is gained by groups.
+pub(super) const FEW_THREADS: usize = 16;
 
-/// The sites of a cell, in the order of their first accesses, and their groups; or of several cells that are *alike*:
-/// all of them have the same few sites in that order, as the elements of an array have that threads hand to each other,
-/// and none has an object that is destroyed.
-pub(super) struct Class {
-    /// How many cells.
-    pub(super) cells: u32,
+/// The sites of a cell that many threads access, in the order of their first accesses, and their groups.
+pub(super) struct Crowded {
     pub(super) sites: Vec<Site>,
-    /// `None` if each site is a group by itself, of the same number.
-    groups: Option<Box<Groups>>,
-    /// Of several cells, what is known of the conflicting sites once all accesses are there: in the order of
-    /// [`Class::each_conflict`].
-    conflicts: Vec<Conflict>,
-}
-
-/// Two conflicting sites of cells that are alike.
-#[derive(Clone, Copy, Debug)]
-struct Conflict {
-    sites: (u32, u32),
-    instances: u64,
-    /// The earliest instance of which neither access has an earlier one at its site of the cell, and that cell.
-    first: (EventId, EventId),
-    cell: u32,
+    groups: Groups,
 }
 
 struct Groups {
@@ -50,130 +31,30 @@ struct Groups {
     by_thread: Vec<(ThreadId, u32)>,
 }
 
-impl Class {
-    /// The class of one cell.
-    pub(super) fn new(contexts: &LockContexts, sites: Vec<Site>) -> Class {
-        let groups = (sites.len() > ALONE).then(|| Box::new(Groups::of(contexts, &sites)));
-        Class {
-            groups,
-            cells: 1,
-            ..Class::of_none_yet(sites)
-        }
-    }
-
-    /// The class of cells with these few sites, of which none is known yet.
-    pub(super) fn of_none_yet(sites: Vec<Site>) -> Class {
-        Class {
-            cells: 0,
-            sites,
-            groups: None,
-            conflicts: Vec::new(),
-        }
-    }
-
-    /// Looks at the conflicts of several cells, once all of their accesses are there.
-    pub(super) fn finish(&mut self) {
-        if self.cells == 1 {
-            return;
-        }
-        let mut conflicts = Vec::new();
-        self.each_conflict(|a, b| conflicts.push((a, b)));
-        let conflicts = conflicts.into_iter().map(|(a, b)| self.conflict_of(a, b));
-        self.conflicts = conflicts.collect();
-    }
-
-    fn conflict_of(&self, a: u32, b: u32) -> Conflict {
-        let (x, y) = (&self.sites[a as usize], &self.sites[b as usize]);
-        let mut of_x = vec![(EventId(0), 0_u64); self.cells as usize];
-        for (&(event, _), &cell) in x.events.iter().zip(&x.cells).rev() {
-            let (first, count) = &mut of_x[cell as usize];
-            (*first, *count) = (event, *count + 1);
-        }
-        let mut seen = vec![false; self.cells as usize];
-        let (mut instances, mut earliest) = (0, None);
-        for (&(event, _), &cell) in y.events.iter().zip(&y.cells) {
-            let (first, count) = of_x[cell as usize];
-            instances += count;
-            if !std::mem::replace(&mut seen[cell as usize], true) {
-                let instance = (first.min(event), first.max(event), cell);
-                earliest = earliest.min(Some(instance)).or(Some(instance));
-            }
-        }
-        let (first, second, cell) = earliest.expect("each of the cells has both sites");
-        Conflict {
-            sites: (a, b),
-            instances,
-            first: (first, second),
-            cell,
-        }
-    }
-
-    fn conflict(&self, a: u32, b: u32) -> Option<&Conflict> {
-        let sites = (a.min(b), a.max(b));
-        self.conflicts.iter().find(|conflict| conflict.sites == sites)
-    }
-
-    /// The earliest of the instances of two groups that conflict of which neither access has an earlier one at its
-    /// site of the cell.
-    pub(super) fn first_instance(&self, a: u32, b: u32) -> Option<(EventId, EventId)> {
-        if let Some(conflict) = self.conflict(a, b) {
-            return Some(conflict.first);
-        }
-        let (first, second) = self.first_conflict(a, b)?;
-        Some((self.sites[first as usize].first(), self.sites[second as usize].first()))
-    }
-
-    /// The cell of that instance.
-    pub(super) fn cell_of_first(&self, a: u32, b: u32) -> u32 {
-        self.conflict(a, b).map_or(0, |conflict| conflict.cell)
-    }
-
-    /// Puts all accesses into a list: cell by cell, and in the order of π for each.
-    pub(super) fn uses(&self, uses: &mut Vec<Use>) {
-        uses.clear();
-        for (number, site) in (0..).zip(&self.sites) {
-            uses.extend(site.events.iter().enumerate().map(|(at, &(event, held))| Use {
-                cell: site.cells.get(at).copied().unwrap_or(0),
-                event,
-                held,
-                site: number,
-            }));
-        }
-        uses.sort_unstable();
-    }
-
-    /// Whether each site is a group by itself.
-    pub(super) fn has_few_sites(&self) -> bool {
-        self.groups.is_none()
+impl Crowded {
+    pub(super) fn new(contexts: &LockContexts, sites: Vec<Site>) -> Crowded {
+        let groups = Groups::of(contexts, &sites);
+        Crowded { sites, groups }
     }
 
     /// How many groups there are.
     pub(super) fn groups(&self) -> usize {
-        self.groups
-            .as_ref()
-            .map_or(self.sites.len(), |groups| groups.starts.len() - 1)
+        self.groups.starts.len() - 1
     }
 
     /// The group of a site.
     pub(super) fn group(&self, site: u32) -> u32 {
-        self.groups
-            .as_ref()
-            .map_or(site, |groups| groups.of_site[site as usize])
+        self.groups.of_site[site as usize]
     }
 
     /// The first site of a group.
     pub(super) fn site_of(&self, group: u32) -> &Site {
-        let first = self.groups.as_ref().map_or(group, |groups| groups.list(group)[0]);
-        &self.sites[first as usize]
+        &self.sites[self.groups.list(group)[0] as usize]
     }
 
     /// The sites of a group, in order.
     pub(super) fn sites_of(&self, group: u32) -> impl Iterator<Item = u32> + '_ {
-        let (alone, together) = match &self.groups {
-            None => (Some(group), &[][..]),
-            Some(groups) => (None, groups.list(group)),
-        };
-        alone.into_iter().chain(together.iter().copied())
+        self.groups.list(group).iter().copied()
     }
 
     /// Calls `each` with any two groups, or one and itself, that have two sites which conflict; the smaller number
@@ -203,9 +84,7 @@ impl Class {
             return None;
         }
         let thread = |site: u32| self.sites[site as usize].thread;
-        let Some(groups) = &self.groups else {
-            return (thread(a) != thread(b)).then_some((a.min(b), a.max(b)));
-        };
+        let groups = &self.groups;
         let (mut a_list, mut b_list) = (groups.list(a), groups.list(b));
         if a == b {
             return Some((*a_list.first()?, *a_list.get(1)?));
@@ -229,7 +108,7 @@ impl Class {
     }
 
     /// Whether some site of the first group ends what some site of the second accesses: frees it, or destroys it as an
-    /// object that is used before that in π, of which there is one then.
+    /// object that is used before that in π.
     pub(super) fn has_end(&self, first: u32, second: u32) -> bool {
         let (part, other) = (self.site_of(first).part, self.site_of(second).part);
         let is_end = |ending: &Site, used: &Site| {
@@ -247,19 +126,14 @@ impl Class {
     pub(super) fn all_clash(&self, contexts: &LockContexts, a: u32, b: u32) -> bool {
         // What two hold, all do.
         self.first_conflict(a, b).is_some_and(|(first, second)| {
-            let held = |site: u32| self.sites[site as usize].contexts();
+            let held = |site: u32| self.sites[site as usize].events.iter().map(|&(_, context)| context);
             contexts.all_clash(held(first), held(second))
         })
     }
 
     /// How many instances the sites of two groups have.
     pub(super) fn instances(&self, a: u32, b: u32) -> u64 {
-        if let Some(conflict) = self.conflict(a, b) {
-            return conflict.instances;
-        }
-        let Some(groups) = &self.groups else {
-            return self.accesses(a) * self.accesses(b);
-        };
+        let groups = &self.groups;
         let all = groups.accesses_in(groups.range(a)) * groups.accesses_in(groups.range(b));
         let (of_a, of_b) = (&groups.by_thread[groups.range(a)], &groups.by_thread[groups.range(b)]);
         let (mut at, mut same) = (0, 0);
@@ -277,9 +151,7 @@ impl Class {
 
     /// How many accesses the sites of a group have that come after this site and are not its thread's.
     pub(super) fn accesses_after(&self, site: u32, group: u32) -> u64 {
-        let Some(groups) = &self.groups else {
-            unreachable!("asked of crowded cells")
-        };
+        let groups = &self.groups;
         let (range, thread) = (groups.range(group), self.sites[site as usize].thread);
         let after = range.start + groups.list(group).partition_point(|&other| other <= site);
         let of_thread = &groups.by_thread[range.clone()];
@@ -299,7 +171,10 @@ impl Class {
 
 impl Groups {
     fn of(contexts: &LockContexts, sites: &[Site]) -> Groups {
-        let mut held: Vec<Vec<Hold>> = sites.iter().map(|site| contexts.held_at_all(site.contexts())).collect();
+        let mut held: Vec<Vec<Hold>> = sites
+            .iter()
+            .map(|site| contexts.held_at_all(site.events.iter().map(|&(_, context)| context)))
+            .collect();
         // Who holds a lock, unless several threads do.
         let mut holder: HashMap<ObjectId, Option<ThreadId>> = HashMap::new();
         for (site, held) in sites.iter().zip(&held) {

@@ -2,16 +2,14 @@
 //!
 //! Two accesses conflict if they share a cell, come from different threads, at least one writes
 //! and not both are atomic. A trace can have billions of such pairs of events, so they are never
-//! enumerated one by one. The accesses of a cell are grouped into *sites*: thread, code position
-//! and kind; sites of many threads at one position, under the same locks, into *groups*; and cells with the same sites,
-//! as the elements of an array have, into *classes*. One pass over each cell
-//! finds the [nearest](Candidate::nearest) instances of each pair of positions, which decide most of them. Only for a
-//! pair that they leave open are all instances visited, and then whole groups fall to a common lock, and whole
-//! stretches of a thread, in all cells of a class at once, to what must, or needs to, come before.
+//! enumerated one by one. Accesses are grouped into [*spots*](spots): thread, code position and kind. One pass over each
+//! cell finds the [nearest](Candidate::nearest) instances of each pair of positions, which decide most of them. Only for
+//! a pair that they leave open are all instances visited, and then whole spots fall to a common lock, and whole stretches
+//! of them, in all cells at once, to what must, or needs to, come before. In cells that many threads access, the accesses
+//! at a spot are a *site*, and those of many threads at one position, under the same locks, a *group*.
 //!
 //! What this drops has no witness (see [`crate::prune`]).
 
-mod alike;
 mod calls;
 mod cycles;
 mod groups;
@@ -23,6 +21,7 @@ mod open_pairs;
 mod pairs;
 mod scope;
 mod site;
+mod spots;
 mod visit;
 
 #[cfg(test)]
@@ -34,16 +33,18 @@ pub use lock_sets::{attach_pairs, lock_set_warnings, scope_of_warnings, shared_v
 pub use pairs::{Reads, TornPair, TornPairs, Twins, Update};
 pub use scope::{AskedCycle, Scope};
 pub use visit::{Frees, Visited};
-pub(crate) use visit::{GroupPair, SitePairs};
+pub(crate) use visit::{PairSites, SitePairs};
 
 use crate::prune::{LockContexts, MustHappenBefore, Needs};
-use crate::trace::{CodePosition, EventId, Trace};
+use crate::trace::{CodePosition, EventId, ThreadId, Trace};
 use crate::verdict::{Find, Kind};
-use groups::Class;
+use groups::Crowded;
 use hashbrown::{HashMap, HashSet};
 use nearest::{Nearest, Use};
 pub(crate) use site::place;
 use site::{GroupNumbers, Site};
+use spots::Spots;
+use std::ops::ControlFlow;
 
 /// A pair of code positions with conflicting accesses.
 #[derive(Clone, Debug)]
@@ -65,7 +66,8 @@ pub struct Candidates<'t> {
     order: &'t MustHappenBefore,
     contexts: &'t LockContexts,
     needs: &'t Needs<'t>,
-    classes: Vec<Class>,
+    spots: Spots,
+    crowded: Vec<Crowded>,
     /// The positions at which something is freed or destroyed.
     ending: HashSet<CodePosition>,
     /// The candidates.
@@ -132,76 +134,59 @@ impl<'t> Candidates<'t> {
         freed: bool,
         most: usize,
     ) -> Candidates<'t> {
-        let mut classes = site::classes(trace, contexts, scope, freed);
-        let mut numbers: HashMap<(CodePosition, CodePosition), u32> = HashMap::new();
-        let mut found: Vec<(Candidate, Nearest)> = Vec::new();
-        let mut is_full = false;
+        let (mut spots, crowded) = Spots::of(trace, contexts, scope, freed);
+        let mut listed = Listed {
+            scope,
+            most,
+            numbers: HashMap::new(),
+            found: Vec::new(),
+            is_full: false,
+        };
+        spots.pair(trace, freed, |positions, first| listed.number(positions, first));
+        for pair in &spots.pairs {
+            listed.count(pair.candidate, pair.instances, pair.first);
+        }
+        nearest_at_spots(trace, contexts, needs, &spots, &mut listed.found);
         let mut uses: Vec<Use> = Vec::new();
-        for class in &mut classes {
-            class.finish();
-            let class = &*class;
-            let mut pairs = GroupNumbers::of(class.groups());
-            class.each_conflict(|at, other| {
-                let (a, b) = (class.site_of(at), class.site_of(other));
-                if freed && !class.is_pair(at, other, true) {
+        for cell in &crowded {
+            let mut pairs = GroupNumbers::of(cell.groups());
+            cell.each_conflict(|at, other| {
+                if freed && !cell.is_pair(at, other, true) {
                     return;
                 }
-                let positions = positions_of(a, b);
-                if scope.is_some_and(|scope| !scope.pairs.contains(&positions)) {
+                let Some((x, y)) = cell.first_conflict(at, other) else {
                     return;
+                };
+                let first = (cell.sites[x as usize].first(), cell.sites[y as usize].first());
+                if let Some(number) = listed.number(positions_of(cell.site_of(at).pc, cell.site_of(other).pc), first) {
+                    listed.count(number, cell.instances(at, other), first);
+                    pairs.set(at, other, number);
                 }
-                let Some(first) = class.first_instance(at, other) else {
-                    return;
-                };
-                let number = match numbers.get(&positions) {
-                    Some(&number) => number,
-                    None if found.len() == most => {
-                        is_full = true;
-                        return;
-                    }
-                    None => {
-                        let candidate = Candidate {
-                            positions,
-                            nearest: Vec::new(),
-                            first,
-                            total: 0,
-                        };
-                        let number = found.len() as u32;
-                        found.push((candidate, Nearest::default()));
-                        numbers.insert(positions, number);
-                        number
-                    }
-                };
-                let candidate = &mut found[number as usize].0;
-                candidate.total += class.instances(at, other);
-                candidate.first = candidate.first.min(first);
-                pairs.set(at, other, number);
             });
+            let numbers = &listed.numbers;
             let number = |a: u32, b: u32| {
-                let (at, other) = (&class.sites[a as usize], &class.sites[b as usize]);
+                let (at, other) = (&cell.sites[a as usize], &cell.sites[b as usize]);
                 if at.thread == other.thread {
                     return None;
                 }
-                pairs.get(class.group(a), class.group(b), || {
-                    let positions = positions_of(at, other);
+                pairs.get(cell.group(a), cell.group(b), || {
+                    let positions = positions_of(at.pc, other.pc);
                     at.conflicts(other).then(|| numbers.get(&positions).copied()).flatten()
                 })
             };
-            class.uses(&mut uses);
-            for uses in uses.chunk_by(|a, b| a.cell == b.cell) {
-                nearest::search(trace, contexts, needs, &class.sites, uses, &number, &mut found);
+            uses.clear();
+            for (number, site) in (0..).zip(&cell.sites) {
+                uses.extend(site.events.iter().map(|&(event, held)| (event, held, number)));
             }
+            uses.sort_unstable();
+            let threads: Vec<ThreadId> = cell.sites.iter().map(|site| site.thread).collect();
+            nearest::search(trace, contexts, needs, &threads, &uses, &number, &mut listed.found);
         }
-        tracing::debug!(
-            classes = classes.len(),
-            cells = classes.iter().map(|class| u64::from(class.cells)).sum::<u64>(),
-            crowded = classes.iter().filter(|class| !class.has_few_sites()).count(),
-            alone = classes.iter().filter(|class| class.cells == 1).count(),
-            sites = classes.iter().map(|class| class.sites.len()).sum::<usize>(),
-            accesses = classes.iter().flat_map(|class| &class.sites).map(|site| site.events.len()).sum::<usize>(),
-            "cells that more than one thread accesses"
-        );
-        let all = if is_full { count(&classes, freed) } else { found.len() };
+        let Listed { found, is_full, .. } = listed;
+        let all = match is_full {
+            true => count(trace, &spots, &crowded, freed),
+            false => found.len(),
+        };
         let mut list: Vec<Candidate> = found
             .into_iter()
             .map(|(candidate, nearest)| Candidate {
@@ -210,38 +195,131 @@ impl<'t> Candidates<'t> {
             })
             .collect();
         list.sort_by_key(|candidate| (candidate.first, candidate.positions));
-        let sites = classes.iter().flat_map(|class| &class.sites);
-        let ending = sites.filter(|site| site.part.frees || site.part.destroys);
+        let of_spots = spots.list.iter().map(|spot| (spot.key.1, spot.key.2));
+        let of_sites = crowded.iter().flat_map(|cell| &cell.sites);
+        let ending = of_spots
+            .chain(of_sites.map(|site| (site.pc, site.part)))
+            .filter(|(_, part)| part.frees || part.destroys);
         Candidates {
             trace,
             order,
             contexts,
             needs,
-            ending: ending.map(|site| site.pc).collect(),
+            ending: ending.map(|(pc, _)| pc).collect(),
             unlisted: all - list.len(),
-            classes,
+            spots,
+            crowded,
             list,
         }
     }
 }
 
-/// How many pairs of positions conflict, in memory for the positions alone; `freed`: where something is freed.
-fn count(classes: &[Class], freed: bool) -> usize {
-    let mut groups_at: HashMap<CodePosition, Vec<(&Class, u32)>> = HashMap::new();
-    for class in classes {
-        for group in 0..class.groups() as u32 {
-            let at = groups_at.entry(class.site_of(group).pc).or_default();
-            at.push((class, group));
+/// The candidates found so far, and which are wanted.
+struct Listed<'s> {
+    scope: Option<&'s Scope>,
+    most: usize,
+    numbers: HashMap<(CodePosition, CodePosition), u32>,
+    found: Vec<(Candidate, Nearest)>,
+    /// Whether there was one too many.
+    is_full: bool,
+}
+
+impl Listed<'_> {
+    /// The number of a candidate, if it is wanted and there is room.
+    fn number(&mut self, positions: (CodePosition, CodePosition), first: (EventId, EventId)) -> Option<u32> {
+        if self.scope.is_some_and(|scope| !scope.pairs.contains(&positions)) {
+            return None;
+        }
+        if let Some(&number) = self.numbers.get(&positions) {
+            return Some(number);
+        }
+        if self.found.len() == self.most {
+            self.is_full = true;
+            return None;
+        }
+        let candidate = Candidate {
+            positions,
+            nearest: Vec::new(),
+            first,
+            total: 0,
+        };
+        let number = self.found.len() as u32;
+        self.found.push((candidate, Nearest::default()));
+        self.numbers.insert(positions, number);
+        Some(number)
+    }
+
+    /// Counts instances of a candidate, the earliest of which is this one.
+    fn count(&mut self, number: u32, instances: u64, first: (EventId, EventId)) {
+        let candidate = &mut self.found[number as usize].0;
+        candidate.total += instances;
+        candidate.first = candidate.first.min(first);
+    }
+}
+
+/// Looks for the nearest instances in the cells of spots: only in those that have instances which nothing excludes.
+fn nearest_at_spots(
+    trace: &Trace,
+    contexts: &LockContexts,
+    needs: &Needs<'_>,
+    spots: &Spots,
+    found: &mut [(Candidate, Nearest)],
+) {
+    let mut is_open = vec![false; spots.cells() as usize];
+    for pair in &spots.pairs {
+        if !spots.all_clash(contexts, pair.spots) {
+            let before = |event, thread| needs.before_pending(event, thread);
+            let _: ControlFlow<()> = spots.each_open_cell(trace, &before, pair.spots, &mut |cell, _, _| {
+                is_open[cell as usize] = true;
+                ControlFlow::Continue(())
+            });
         }
     }
+    let (mut numbers, mut accesses, mut uses): (Vec<u32>, _, Vec<Use>) = (Vec::new(), Vec::new(), Vec::new());
+    for (cell, _) in (0..).zip(is_open).filter(|(_, is_open)| *is_open) {
+        spots.in_order(cell, &mut numbers, &mut accesses);
+        uses.clear();
+        let held = |id| (trace.access_by_id(id).event, contexts.of_access(id));
+        uses.extend(accesses.iter().map(|&(id, number)| {
+            let (event, held) = held(id);
+            (event, held, number)
+        }));
+        let threads: Vec<ThreadId> = numbers.iter().map(|&spot| spots.list[spot as usize].thread()).collect();
+        let number = |a: u32, b: u32| spots.candidate(numbers[a as usize], numbers[b as usize]);
+        nearest::search(trace, contexts, needs, &threads, &uses, &number, found);
+    }
+}
+
+/// How many pairs of positions conflict, in memory for the positions alone; `freed`: where something is freed.
+fn count(trace: &Trace, spots: &Spots, crowded: &[Crowded], freed: bool) -> usize {
+    let mut parts_at: HashMap<CodePosition, Vec<(u32, u32)>> = HashMap::new();
+    spots.each_part(|cell, spot| {
+        let position = spots.list[spot as usize].key.1;
+        parts_at.entry(position).or_default().push((cell, spot));
+    });
+    let mut groups_at: HashMap<CodePosition, Vec<(&Crowded, u32)>> = HashMap::new();
+    for cell in crowded {
+        for group in 0..cell.groups() as u32 {
+            let at = groups_at.entry(cell.site_of(group).pc).or_default();
+            at.push((cell, group));
+        }
+    }
+    let positions: HashSet<CodePosition> = parts_at.keys().chain(groups_at.keys()).copied().collect();
     let mut partners = HashSet::new();
     let mut all = 0;
-    for (&position, groups) in &groups_at {
+    for position in positions {
         partners.clear();
-        for &(class, group) in groups {
-            for other in 0..class.groups() as u32 {
-                let place = class.site_of(other).pc;
-                if place >= position && !partners.contains(&place) && class.is_pair(group, other, freed) {
+        for &part in parts_at.get(&position).into_iter().flatten() {
+            spots.each_partner(trace, part, freed, |place| {
+                if place >= position {
+                    partners.insert(place);
+                }
+            });
+        }
+        for &(cell, group) in groups_at.get(&position).into_iter().flatten() {
+            for other in 0..cell.groups() as u32 {
+                let place = cell.site_of(other).pc;
+                if place >= position && !partners.contains(&place) && cell.is_pair(group, other, freed) {
                     partners.insert(place);
                 }
             }
@@ -251,7 +329,7 @@ fn count(classes: &[Class], freed: bool) -> usize {
     all
 }
 
-/// The positions of two sites, the smaller first.
-fn positions_of(a: &Site, b: &Site) -> (CodePosition, CodePosition) {
-    (a.pc.min(b.pc), a.pc.max(b.pc))
+/// Two positions, the smaller first.
+fn positions_of(a: CodePosition, b: CodePosition) -> (CodePosition, CodePosition) {
+    (a.min(b), a.max(b))
 }

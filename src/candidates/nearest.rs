@@ -1,9 +1,8 @@
 //! The instances of each pair of positions that lie nearest to each other in π.
 
 use super::Candidate;
-use super::site::Site;
 use crate::prune::{LockContextId, LockContexts, Needs};
-use crate::trace::{EventId, Trace};
+use crate::trace::{EventId, ThreadId, Trace};
 
 /// Instances kept per pair of positions.
 const KEPT: usize = 32;
@@ -36,32 +35,25 @@ impl Nearest {
     }
 }
 
-/// An access of a cell, and its site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Use {
-    /// The cell's number in its class.
-    pub(super) cell: u32,
-    pub(super) event: EventId,
-    pub(super) held: LockContextId,
-    pub(super) site: u32,
-}
+/// An access of a cell, what its thread holds, and its site.
+pub(super) type Use = (EventId, LockContextId, u32);
 
 /// Pairs each access of a cell, in order, with the last one at each other site before it.
 ///
-/// `number` is the candidate that two sites belong to, if any.
+/// `threads` has the thread of each site, `number` the candidate that two sites belong to, if any.
 pub(super) fn search(
     trace: &Trace,
     contexts: &LockContexts,
     needs: &Needs<'_>,
-    sites: &[Site],
+    threads: &[ThreadId],
     uses: &[Use],
     number: &dyn Fn(u32, u32) -> Option<u32>,
     found: &mut [(Candidate, Nearest)],
 ) {
-    let mut last: Vec<(EventId, LockContextId)> = vec![(EventId(0), LockContextId(0)); sites.len()];
+    let mut last: Vec<(EventId, LockContextId)> = vec![(EventId(0), LockContextId(0)); threads.len()];
     // Sites that had an access, the latest first. One that is not among them comes back with its next access only.
     let mut recent: Vec<u32> = Vec::with_capacity(RECENT + 1);
-    for &Use { event, held: context, site, .. } in uses {
+    for &(event, context, site) in uses {
         for &other in &recent {
             let Some(number) = number(site, other) else {
                 continue;
@@ -70,7 +62,7 @@ pub(super) fn search(
             let nearest = &mut found[number as usize].1;
             if nearest.is_near(event.0 - earlier.0)
                 && !contexts.clash(held, context)
-                && needs.before_pending(event, sites[other as usize].thread) <= trace.place(earlier)
+                && needs.before_pending(event, threads[other as usize]) <= trace.place(earlier)
             {
                 nearest.keep(earlier, event);
             }

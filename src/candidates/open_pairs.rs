@@ -2,7 +2,7 @@
 //! thousands of threads that one creates and joins, few are there at the same time.
 
 use super::Site;
-use super::groups::Class;
+use super::groups::Crowded;
 use crate::prune::MustHappenBefore;
 use crate::trace::ThreadId;
 use hashbrown::HashMap;
@@ -20,7 +20,7 @@ pub(super) enum SitesFound<'s> {
     Open(&'s Site, &'s Site),
 }
 
-impl Class {
+impl Crowded {
     /// Calls `each` with all pairs of sites of these groups, until it breaks: the open ones in order.
     pub(super) fn each_pair<'s>(
         &'s self,

@@ -217,7 +217,7 @@ fn every_instance_is_counted_and_those_that_nothing_excludes_are_visited() {
     let random = (0..20).map(|seed| (seed, trace(seed)));
     let crowded = (0..6).map(|seed| (seed, waves(seed)));
     let alike = (0..300).map(|seed| (seed, arrays(seed)));
-    let (mut together, mut frees_in_all) = (0, 0);
+    let mut frees_in_all = 0;
     for (seed, trace) in random.chain(crowded).chain(alike) {
         let sections = Sections::of(&trace);
         let order = MustHappenBefore::of(&trace);
@@ -298,9 +298,7 @@ fn every_instance_is_counted_and_those_that_nothing_excludes_are_visited() {
             frees_in_all += after.len();
             assert_eq!(after, pairs.into_iter().filter(|pair| !precedes(pair)).collect(), "seed {seed}");
         }
-        together += candidates.classes.iter().filter(|class| class.cells > 1).count();
     }
-    assert!(together > 500, "{together} classes of several cells say little");
     assert!(frees_in_all > 100, "{frees_in_all} uses after free say little");
     assert!(visited_in_all > 1_000, "{visited_in_all} instances say little");
 }

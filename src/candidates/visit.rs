@@ -1,13 +1,12 @@
 //! All instances of a pair of positions, with those that fall together taken together.
 
-use super::alike::{self, EachCell};
-use super::groups::Class;
 use super::open_pairs::SitesFound;
 use super::site::Held;
-use super::{Candidates, Site, positions_of};
+use super::spots::{SpotPair, Spots};
+use super::{Candidates, positions_of};
 use crate::prune::{MustHappenBefore, Needs};
-use crate::trace::{CodePosition, EventId, ThreadId};
-use hashbrown::HashMap;
+use crate::trace::{AccessId, CodePosition, EventId, ThreadId};
+use hashbrown::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 /// Pairs of accesses that are looked at one by one rather than divided by the locks held.
@@ -32,26 +31,41 @@ pub struct Visited {
     pub stopped: bool,
 }
 
-/// Accesses at one site.
+/// Accesses at one spot of a cell.
 type Events<'s> = &'s [Held];
 
-/// Two groups of sites that conflict: the class of their cells, and the groups, the smaller number first.
-pub(crate) type GroupPair = (u32, u32, u32);
+/// Two groups of a crowded cell's sites that conflict: the cell, and the groups, the smaller number first.
+type GroupPair = (u32, u32, u32);
 
-/// By positions, the groups of sites that conflict there, in the order of their classes.
-pub(crate) type SitePairs = HashMap<(CodePosition, CodePosition), Vec<GroupPair>>;
+/// Where a pair of positions has its instances.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PairSites {
+    /// Pairs of spots, by number.
+    spots: Vec<u32>,
+    /// The groups of sites that conflict there, in the order of their cells.
+    groups: Vec<GroupPair>,
+}
+
+/// Where each pair of positions has its instances.
+pub(crate) type SitePairs = HashMap<(CodePosition, CodePosition), PairSites>;
 
 impl Candidates<'_> {
     /// For each of the given pairs of positions, the sites that they stand for.
     pub(crate) fn site_pairs(&self, wanted: &[(CodePosition, CodePosition)]) -> SitePairs {
-        let mut found: SitePairs = wanted.iter().map(|&positions| (positions, Vec::new())).collect();
+        let mut found: SitePairs = wanted.iter().map(|&positions| (positions, PairSites::default())).collect();
         if found.is_empty() {
             return found;
         }
-        for (number, class) in (0..).zip(&self.classes) {
-            class.each_conflict(|at, other| {
-                if let Some(pairs) = found.get_mut(&positions_of(class.site_of(at), class.site_of(other))) {
-                    pairs.push((number, at, other));
+        for (number, pair) in (0..).zip(&self.spots.pairs) {
+            if let Some(sites) = found.get_mut(&self.spots.positions(pair.spots)) {
+                sites.spots.push(number);
+            }
+        }
+        for (number, cell) in (0..).zip(&self.crowded) {
+            cell.each_conflict(|at, other| {
+                let positions = positions_of(cell.site_of(at).pc, cell.site_of(other).pc);
+                if let Some(sites) = found.get_mut(&positions) {
+                    sites.groups.push((number, at, other));
                 }
             });
         }
@@ -62,10 +76,10 @@ impl Candidates<'_> {
     /// first, until it breaks.
     pub(crate) fn visit(
         &self,
-        pairs: &[GroupPair],
+        sites: &PairSites,
         each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
     ) -> Visited {
-        self.visit_on(self.order, self.needs, pairs, each)
+        self.visit_on(self.order, self.needs, sites, each)
     }
 
     /// As [`visit`](Self::visit), by what other relations than the candidates' own exclude.
@@ -73,7 +87,7 @@ impl Candidates<'_> {
         &self,
         order: &MustHappenBefore,
         needs: &Needs<'_>,
-        pairs: &[GroupPair],
+        sites: &PairSites,
         each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
     ) -> Visited {
         let mut visit = Visit {
@@ -83,7 +97,7 @@ impl Candidates<'_> {
             each,
             found: Visited::default(),
         };
-        if visit.classes(pairs).is_break() {
+        if visit.all_sites(sites).is_break() {
             visit.found.stopped = true;
         }
         visit.found
@@ -94,7 +108,7 @@ impl Candidates<'_> {
     /// Hands every instance that must-happen-before and locks leave open to `each`, until it breaks.
     pub(crate) fn visit_concurrent(
         &self,
-        pairs: &[GroupPair],
+        sites: &PairSites,
         each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
     ) {
         let mut each_of = |a: Events<'_>, b: Events<'_>| {
@@ -107,29 +121,42 @@ impl Candidates<'_> {
             }
             ControlFlow::Continue(())
         };
-        let _: ControlFlow<()> = by_class(pairs).try_for_each(|(class, pairs)| {
-            let class = &self.classes[class as usize];
-            if class.has_few_sites() {
-                return pairs.iter().try_for_each(|&(_, a, b)| {
-                    let (a, b) = (&class.sites[a as usize], &class.sites[b as usize]);
-                    match class.cells {
-                        1 => each_of(&a.events, &b.events),
-                        cells => {
-                            let open = alike::open_cells(self.trace, self.order, cells, a, b);
-                            EachCell::of(&open, a, b).try_for_each(&mut each_of)
-                        }
-                    }
-                });
-            }
+        let at_spots: ControlFlow<()> = sites.spots.iter().try_for_each(|&pair| {
+            let pair = &self.spots.pairs[pair as usize];
+            self.each_open_cell(self.order, pair, &mut |_, a, b| each_of(a, b))
+        });
+        if at_spots.is_break() {
+            return;
+        }
+        let _: ControlFlow<()> = by_cell(&sites.groups).try_for_each(|(cell, pairs)| {
+            let cell = &self.crowded[cell as usize];
             let unlocked = pairs.iter().map(|&(_, a, b)| (a, b));
             let unlocked: Vec<(u32, u32)> = unlocked
-                .filter(|&(a, b)| !class.all_clash(self.contexts, a, b))
+                .filter(|&(a, b)| !cell.all_clash(self.contexts, a, b))
                 .collect();
-            class.each_pair(self.order, &unlocked, &mut |found| match found {
+            cell.each_pair(self.order, &unlocked, &mut |found| match found {
                 SitesFound::Ordered(..) => ControlFlow::Continue(()),
                 SitesFound::Open(a, b) => each_of(&a.events, &b.events),
             })
         });
+    }
+
+    /// Calls `each` with the cells of which two accesses at a pair of spots may be concurrent, and with the accesses of
+    /// the cell there, until it breaks.
+    fn each_open_cell(
+        &self,
+        order: &MustHappenBefore,
+        pair: &SpotPair,
+        each: &mut dyn FnMut(u32, Events<'_>, Events<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let (trace, contexts) = (self.trace, self.contexts);
+        let count = |event, thread| order.count(event, thread);
+        let (mut held, mut held_there) = (Vec::new(), Vec::new());
+        self.spots.each_open_cell(trace, &count, pair.spots, &mut |cell, a, b| {
+            Spots::held(trace, contexts, a, &mut held);
+            Spots::held(trace, contexts, b, &mut held_there);
+            each(cell, &held, &held_there)
+        })
     }
 }
 
@@ -142,91 +169,126 @@ pub struct Frees {
 
 impl Candidates<'_> {
     /// Hands every free, with every access of what it frees that is not needed before it, to `each`, until it breaks; of
-    /// an object that is destroyed, the uses before that in π. `None` if nothing is freed at the given pairs of sites,
+    /// an object that is destroyed, the uses before that in π. `None` if nothing is freed at the given sites,
     /// which are those of one pair of positions.
     pub(crate) fn visit_frees(
         &self,
         needs: &Needs<'_>,
-        pairs: &[GroupPair],
+        sites: &PairSites,
         each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
     ) -> Option<Frees> {
-        let trace = self.trace;
         let mut found = None;
         // All of the pairs are at the same two positions.
-        let &(class, a, b) = pairs.first()?;
-        let class = &self.classes[class as usize];
-        let (a, b) = positions_of(class.site_of(a), class.site_of(b));
+        let (a, b) = match (sites.spots.first(), sites.groups.first()) {
+            (Some(&pair), _) => self.spots.positions(self.spots.pairs[pair as usize].spots),
+            (None, Some(&(cell, a, b))) => {
+                let cell = &self.crowded[cell as usize];
+                positions_of(cell.site_of(a).pc, cell.site_of(b).pc)
+            }
+            (None, None) => return None,
+        };
         if !self.ending.contains(&a) && !self.ending.contains(&b) {
             return None;
         }
-        for &(class, a, b) in pairs {
-            let class = &self.classes[class as usize];
+        for &pair in &sites.spots {
+            let (a, b) = self.spots.pairs[pair as usize].spots;
+            for (ending, other) in [(a, b), (b, a)] {
+                let [part, there] = [ending, other].map(|spot| self.spots.list[spot as usize].key.2);
+                if part.ends(there) && self.ended_at_spots(needs, (ending, other), &mut found, each).is_break() {
+                    return found;
+                }
+            }
+        }
+        for &(cell, a, b) in &sites.groups {
+            let cell = &self.crowded[cell as usize];
             let mut sites: Vec<(u32, u32)> = Vec::new();
             for (group, other) in [(a, b), (b, a)].into_iter().take(if a == b { 1 } else { 2 }) {
-                if class.site_of(group).part.ends(class.site_of(other).part) {
-                    let pairs = class
+                if cell.site_of(group).part.ends(cell.site_of(other).part) {
+                    let pairs = cell
                         .sites_of(group)
-                        .flat_map(|site| class.sites_of(other).map(move |other| (site, other)));
+                        .flat_map(|site| cell.sites_of(other).map(move |other| (site, other)));
                     sites.extend(pairs);
                 }
             }
             // In the order in which all pairs are visited, and of two that free, both ways.
             sites.sort_unstable_by_key(|&(site, other)| (site.min(other), site.max(other), site));
             for (site, other) in sites {
-                let (site, other) = (&class.sites[site as usize], &class.sites[other as usize]);
+                let (site, other) = (&cell.sites[site as usize], &cell.sites[other as usize]);
                 if site.thread == other.thread {
                     continue;
                 }
-                let visited = match class.cells {
-                    1 => self.ended(needs, (site, &site.events), (other, &other.events), &mut found, each),
-                    cells => {
-                        let (open, ordered) = alike::open_frees(trace, needs.relation(), cells, site, other);
-                        let visited: &mut Frees = found.get_or_insert_default();
-                        visited.first_ordered = visited.first_ordered.or(ordered);
-                        EachCell::of(&open, site, other).try_for_each(|frees, accesses| {
-                            self.ended(needs, (site, frees), (other, accesses), &mut found, each)
-                        })
+                for &(free, _) in &site.events {
+                    let ended = match site.part.frees {
+                        true => &other.events[..],
+                        false => &other.events[..other.events.partition_point(|&(access, _)| access < free)],
+                    };
+                    let needed = needs.relation().count(free, other.thread);
+                    if self.ended(free, ended, needed, &mut found, each).is_break() {
+                        return found;
                     }
-                };
-                if visited.is_break() {
-                    return found;
                 }
             }
         }
         found
     }
 
-    /// The same for what frees a cell, or destroys it, and the accesses at another site of it.
-    fn ended(
+    /// The same for what ends cells, at one spot, and their accesses at another.
+    fn ended_at_spots(
         &self,
         needs: &Needs<'_>,
-        (site, frees): (&Site, Events<'_>),
-        (other, accesses): (&Site, Events<'_>),
+        (ending, other): (u32, u32),
         found: &mut Option<Frees>,
         each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        for &(free, _) in frees {
-            let ended = match site.part.frees {
-                true => accesses,
-                false => &accesses[..accesses.partition_point(|&(access, _)| access < free)],
-            };
-            if ended.is_empty() {
+        let (trace, spots) = (self.trace, &self.spots);
+        let [site, there] = [ending, other].map(|spot| &spots.list[spot as usize]);
+        let event = |id: AccessId| trace.access_by_id(id).event;
+        let last = there.accesses.last().map(|&id| trace.place(event(id)));
+        let mut held = Vec::new();
+        for &id in &site.accesses {
+            let free = event(id);
+            let needed = needs.relation().count(free, there.thread());
+            // Mostly all of them precede it, and one to name is known.
+            let is_known = found.is_some_and(|found: Frees| found.first_ordered.is_some());
+            if is_known && last.is_none_or(|last| last < needed) {
                 continue;
             }
-            let visited: &mut Frees = found.get_or_insert_default();
-            let needed = needs.relation().count(free, other.thread);
-            let open = ended.partition_point(|&(access, _)| self.trace.place(access) < needed);
-            if let Some(&(access, _)) = ended[..open].first() {
-                visited.first_ordered.get_or_insert((access, free));
-            }
-            ended[open..].iter().try_for_each(|&(access, _)| each(free, access))?;
+            spots.each_ended(trace, id, other, &mut |accesses| {
+                let until = match site.key.2.frees {
+                    true => accesses.len(),
+                    false => accesses.partition_point(|&access| access < id),
+                };
+                Spots::held(trace, self.contexts, &accesses[..until], &mut held);
+                self.ended(free, &held, needed, found, each)
+            })?;
         }
         ControlFlow::Continue(())
     }
+
+    /// The same for what ends one cell, and the accesses of it that this is about, of whose thread so many events are
+    /// needed before.
+    fn ended(
+        &self,
+        free: EventId,
+        ended: Events<'_>,
+        needed: u32,
+        found: &mut Option<Frees>,
+        each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if ended.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        let visited = found.get_or_insert_default();
+        let open = ended.partition_point(|&(access, _)| self.trace.place(access) < needed);
+        if let Some(&(access, _)) = ended[..open].first() {
+            visited.first_ordered.get_or_insert((access, free));
+        }
+        ended[open..].iter().try_for_each(|&(access, _)| each(free, access))
+    }
 }
 
-/// The pairs of each class.
-fn by_class(pairs: &[GroupPair]) -> impl Iterator<Item = (u32, &[GroupPair])> {
+/// The pairs of each cell.
+fn by_cell(pairs: &[GroupPair]) -> impl Iterator<Item = (u32, &[GroupPair])> {
     pairs
         .chunk_by(|(cell, ..), (other, ..)| cell == other)
         .map(|pairs| (pairs[0].0, pairs))
@@ -241,24 +303,24 @@ struct Visit<'v, 't> {
 }
 
 impl Visit<'_, '_> {
-    fn classes(&mut self, pairs: &[GroupPair]) -> ControlFlow<()> {
+    fn all_sites(&mut self, sites: &PairSites) -> ControlFlow<()> {
         let (candidates, order) = (self.candidates, self.order);
-        by_class(pairs).try_for_each(|(class, pairs)| {
-            let class = &candidates.classes[class as usize];
-            if class.has_few_sites() {
-                return pairs.iter().try_for_each(|&(_, a, b)| match class.cells {
-                    1 => self.all(&class.sites[a as usize].events, &class.sites[b as usize].events),
-                    _ => self.alike(class, a, b),
-                });
-            }
+        for &pair in &sites.spots {
+            self.spots(&candidates.spots.pairs[pair as usize])?;
+        }
+        by_cell(&sites.groups).try_for_each(|(cell, pairs)| {
+            let cell = &candidates.crowded[cell as usize];
             let mut unlocked = Vec::new();
             for &(_, a, b) in pairs {
-                match class.all_clash(candidates.contexts, a, b) {
-                    true => self.all_locked(class, a, b),
-                    false => unlocked.push((a, b)),
+                if !cell.all_clash(candidates.contexts, a, b) {
+                    unlocked.push((a, b));
+                } else if let Some((first, second)) = cell.first_conflict(a, b) {
+                    self.found.locked += cell.instances(a, b);
+                    let (first, second) = (&cell.sites[first as usize], &cell.sites[second as usize]);
+                    first_of(&mut self.found.first_locked, first.first(), second.first());
                 }
             }
-            class.each_pair(order, &unlocked, &mut |found| match found {
+            cell.each_pair(order, &unlocked, &mut |found| match found {
                 SitesFound::Ordered(instances, a, b) => {
                     self.found.ordered += instances;
                     first_of(&mut self.found.first_ordered, a.first(), b.first());
@@ -269,36 +331,29 @@ impl Visit<'_, '_> {
         })
     }
 
-    fn all_locked(&mut self, class: &Class, a: u32, b: u32) {
-        if let Some((first, second)) = class.first_instance(a, b) {
-            self.found.locked += class.instances(a, b);
-            first_of(&mut self.found.first_locked, first, second);
-        }
-    }
-
-    /// Two sites of several cells: most of these may fall together.
-    fn alike(&mut self, class: &Class, a: u32, b: u32) -> ControlFlow<()> {
-        let Candidates { trace, contexts, .. } = *self.candidates;
-        if class.all_clash(contexts, a, b) {
-            self.all_locked(class, a, b);
+    /// Two spots: all cells together, and then those one by one that are left.
+    fn spots(&mut self, pair: &SpotPair) -> ControlFlow<()> {
+        let Candidates {
+            trace, contexts, spots, ..
+        } = self.candidates;
+        if spots.all_clash(contexts, pair.spots) {
+            self.found.locked += pair.instances;
+            first_of(&mut self.found.first_locked, pair.first.0, pair.first.1);
             return ControlFlow::Continue(());
         }
-        let (first, all, cell) = (class.first_instance(a, b), class.instances(a, b), class.cell_of_first(a, b));
-        let (a, b) = (&class.sites[a as usize], &class.sites[b as usize]);
-        let open = alike::open_cells(trace, self.order, class.cells, a, b);
-        let each = EachCell::of(&open, a, b);
-        let ordered = all - each.instances();
-        if ordered > 0 {
-            self.found.ordered += ordered;
-            let first = match open.has(cell) {
-                true => open.first_of_others(a, b),
-                false => first,
-            };
-            if let Some((first, second)) = first {
+        let (mut open, mut cells) = (0, HashSet::new());
+        self.candidates.each_open_cell(self.order, pair, &mut |cell, a, b| {
+            open += a.len() as u64 * b.len() as u64;
+            cells.insert(cell);
+            self.all(a, b)
+        })?;
+        if open < pair.instances {
+            self.found.ordered += pair.instances - open;
+            if let Some((first, second)) = spots.first_but_in(trace, pair, &cells) {
                 first_of(&mut self.found.first_ordered, first, second);
             }
         }
-        each.try_for_each(|a, b| self.all(a, b))
+        ControlFlow::Continue(())
     }
 
     fn all(&mut self, a: Events<'_>, b: Events<'_>) -> ControlFlow<()> {

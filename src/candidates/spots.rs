@@ -1,0 +1,493 @@
+//! Accesses by spot: one thread, one code position, one kind, whichever cells they touch.
+//!
+//! Threads hand arrays to each other as a whole, so of most pairs of spots every access at the one must happen before,
+//! or after, every access at the other that shares a cell with it. The accesses at a spot are in program order: what
+//! precedes them only grows. So whole stretches of them are passed at once, in all cells together, and only cells with
+//! two accesses that may be concurrent are looked at.
+
+use super::groups::{Crowded, FEW_THREADS};
+use super::site::{Held, Key, place, sites};
+use super::visit::first_from;
+use super::{Scope, positions_of};
+use crate::prune::{LockContextId, LockContexts};
+use crate::trace::{Access, AccessId, CellId, CodePosition, EventId, ThreadId, Trace};
+use hashbrown::{HashMap, HashSet};
+use std::ops::ControlFlow;
+
+/// Accesses by one thread at one position, all of one kind, in program order.
+pub(super) struct Spot {
+    pub(super) key: Key,
+    /// Those of cells that are shared and not crowded.
+    pub(super) accesses: Vec<AccessId>,
+    /// What its thread holds at them.
+    contexts: Vec<LockContextId>,
+}
+
+impl Spot {
+    pub(super) fn thread(&self) -> ThreadId {
+        self.key.0
+    }
+
+    fn conflicts(&self, other: &Spot) -> bool {
+        self.thread() != other.thread() && self.key.2.conflicts(other.key.2)
+    }
+}
+
+/// Two spots with accesses that conflict.
+pub(super) struct SpotPair {
+    /// The smaller number first.
+    pub(super) spots: (u32, u32),
+    /// How many pairs of accesses share a cell, counted for each.
+    pub(super) instances: u64,
+    /// The first accesses of a cell at both: of the cell in which these come first.
+    pub(super) first: (EventId, EventId),
+    cell: u32,
+    /// The number of its candidate.
+    pub(super) candidate: u32,
+}
+
+/// The accesses of all cells that more than one thread accesses and somebody writes.
+#[derive(Default)]
+pub(super) struct Spots {
+    pub(super) list: Vec<Spot>,
+    /// The spot of each access, or [`NONE`].
+    of_access: Vec<u32>,
+    /// The number of each cell of the trace among those that are shared and not crowded, or [`NONE`].
+    number: Vec<u32>,
+    /// By the number of a cell, where its accesses begin.
+    starts: Vec<u32>,
+    /// Cell by cell, and for each spot by spot, in the order of π.
+    accesses: Vec<AccessId>,
+    pub(super) pairs: Vec<SpotPair>,
+    numbers: HashMap<(u32, u32), u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// What is known of a cell after a first look at its accesses.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    accesses: u32,
+    first: Option<ThreadId>,
+    shared: bool,
+    written: bool,
+}
+
+/// The accesses of one cell at one spot.
+struct Part {
+    spot: u32,
+    count: u32,
+    first: EventId,
+    last: EventId,
+}
+
+impl Spots {
+    /// Finds them, and the cells that are crowded; if only what is `freed` counts, cells that somebody frees.
+    pub(super) fn of(
+        trace: &Trace,
+        contexts: &LockContexts,
+        scope: Option<&Scope>,
+        freed: bool,
+    ) -> (Spots, Vec<Crowded>) {
+        let in_scope = |access: &Access| scope.is_none_or(|scope| scope.positions.contains_key(&access.event));
+        let numbered = || (0..).map(AccessId).zip(trace.accesses());
+        let mut seen = vec![Seen::default(); trace.cells().len()];
+        for access in trace.accesses().filter(in_scope) {
+            let thread = trace.thread(access.event);
+            for used in trace.uses(access) {
+                let seen = &mut seen[used.cell.index()];
+                seen.accesses += 1;
+                seen.shared |= *seen.first.get_or_insert(thread) != thread;
+                seen.written |= match freed {
+                    true => access.kind.ends(),
+                    false => access.kind.writes(),
+                };
+            }
+        }
+        let mut found = Spots {
+            number: vec![NONE; seen.len()],
+            starts: vec![0],
+            ..Spots::default()
+        };
+        for (cell, seen) in seen.iter().enumerate().filter(|(_, seen)| seen.shared && seen.written) {
+            found.number[cell] = found.starts.len() as u32 - 1;
+            found.starts.push(found.starts[found.starts.len() - 1] + seen.accesses);
+        }
+        drop(seen);
+        let mut next = found.starts.clone();
+        found.accesses = vec![AccessId(0); found.starts[found.starts.len() - 1] as usize];
+        found.of_access = vec![NONE; trace.accesses().len()];
+        let mut known: HashMap<Key, u32> = HashMap::new();
+        for (id, access) in numbered().filter(|(_, access)| in_scope(access)) {
+            let mut is_shared = false;
+            for used in trace.uses(access) {
+                let cell = found.number[used.cell.index()];
+                if cell != NONE {
+                    is_shared = true;
+                    found.accesses[next[cell as usize] as usize] = id;
+                    next[cell as usize] += 1;
+                }
+            }
+            if is_shared {
+                let pc = scope.map_or_else(|| place(trace, access), |scope| scope.positions[&access.event]);
+                let key = (trace.thread(access.event), pc, access.kind.part());
+                found.of_access[id.index()] = *known.entry(key).or_insert_with(|| {
+                    found.list.push(Spot {
+                        key,
+                        accesses: Vec::new(),
+                        contexts: Vec::new(),
+                    });
+                    found.list.len() as u32 - 1
+                });
+            }
+        }
+        drop(next);
+        let crowded = found.take_crowded(trace, contexts);
+        found.order();
+        found.fill(contexts);
+        (found, crowded)
+    }
+
+    /// Takes out the cells that many threads access.
+    fn take_crowded(&mut self, trace: &Trace, contexts: &LockContexts) -> Vec<Crowded> {
+        if trace.threads() <= FEW_THREADS {
+            return Vec::new();
+        }
+        let mut crowded = Vec::new();
+        let mut threads: HashSet<ThreadId> = HashSet::new();
+        for number in &mut self.number {
+            let Some(until) = self.starts.get((*number).wrapping_add(1) as usize).filter(|_| *number != NONE) else {
+                continue;
+            };
+            let accesses = &self.accesses[self.starts[*number as usize] as usize..*until as usize];
+            threads.clear();
+            let key = |id: AccessId| self.list[self.of_access[id.index()] as usize].key;
+            let is_crowded = accesses.iter().any(|&id| {
+                threads.insert(key(id).0);
+                threads.len() > FEW_THREADS
+            });
+            if is_crowded {
+                let uses = accesses
+                    .iter()
+                    .map(|&id| (key(id), (trace.access_by_id(id).event, contexts.of_access(id))));
+                crowded.push(Crowded::new(contexts, sites(uses)));
+                *number = NONE;
+            }
+        }
+        if !crowded.is_empty() {
+            self.leave_out_crowded();
+        }
+        crowded
+    }
+
+    /// Numbers the cells anew that are left, and forgets the accesses of the others.
+    fn leave_out_crowded(&mut self) {
+        let (starts, all) = (std::mem::take(&mut self.starts), std::mem::take(&mut self.accesses));
+        self.starts.push(0);
+        for number in self.number.iter_mut().filter(|number| **number != NONE) {
+            let of_cell = &all[starts[*number as usize] as usize..starts[*number as usize + 1] as usize];
+            *number = self.starts.len() as u32 - 1;
+            self.accesses.extend_from_slice(of_cell);
+            self.starts.push(self.accesses.len() as u32);
+        }
+    }
+
+    /// Sorts the accesses of each cell by their spots.
+    fn order(&mut self) {
+        let mut of_cell: Vec<(u32, AccessId)> = Vec::new();
+        for bounds in self.starts.windows(2) {
+            let accesses = &mut self.accesses[bounds[0] as usize..bounds[1] as usize];
+            of_cell.clear();
+            of_cell.extend(accesses.iter().map(|&id| (self.of_access[id.index()], id)));
+            of_cell.sort_unstable();
+            accesses.iter_mut().zip(&of_cell).for_each(|(id, &(_, sorted))| *id = sorted);
+        }
+    }
+
+    /// Fills in the accesses of each spot.
+    fn fill(&mut self, contexts: &LockContexts) {
+        let mut is_wanted = vec![false; self.of_access.len()];
+        self.accesses.iter().for_each(|id| is_wanted[id.index()] = true);
+        let mut lengths = vec![0; self.list.len()];
+        for (&spot, _) in self.of_access.iter().zip(&is_wanted).filter(|(_, wanted)| **wanted) {
+            lengths[spot as usize] += 1;
+        }
+        for (spot, length) in self.list.iter_mut().zip(lengths) {
+            spot.accesses.reserve_exact(length);
+        }
+        for (id, _) in is_wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
+            let spot = &mut self.list[self.of_access[id] as usize];
+            let id = AccessId(id as u32);
+            spot.accesses.push(id);
+            let held = contexts.of_access(id);
+            if spot.contexts.last() != Some(&held) {
+                spot.contexts.push(held);
+            }
+        }
+        for spot in &mut self.list {
+            spot.contexts.sort_unstable();
+            spot.contexts.dedup();
+            spot.contexts.shrink_to_fit();
+        }
+    }
+
+    /// How many cells there are, crowded ones apart.
+    pub(super) fn cells(&self) -> u32 {
+        self.starts.len() as u32 - 1
+    }
+
+    fn of_cell(&self, cell: u32) -> &[AccessId] {
+        &self.accesses[self.starts[cell as usize] as usize..self.starts[cell as usize + 1] as usize]
+    }
+
+    fn spot_of(&self, id: AccessId) -> u32 {
+        self.of_access[id.index()]
+    }
+
+    /// The accesses of a cell at a spot.
+    fn at(&self, cell: u32, spot: u32) -> &[AccessId] {
+        let all = self.of_cell(cell);
+        let from = all.partition_point(|&id| self.spot_of(id) < spot);
+        let until = all[from..].partition_point(|&id| self.spot_of(id) == spot);
+        &all[from..from + until]
+    }
+
+    /// The number of a cell of the trace.
+    fn number(&self, cell: CellId) -> Option<u32> {
+        Some(self.number[cell.index()]).filter(|&number| number != NONE)
+    }
+
+    /// The code positions of two spots, the smaller first.
+    pub(super) fn positions(&self, (a, b): (u32, u32)) -> (CodePosition, CodePosition) {
+        positions_of(self.list[a as usize].key.1, self.list[b as usize].key.1)
+    }
+
+    /// Whether a lock that is held at all accesses of the one spot and one at all of the other exclude all instances.
+    pub(super) fn all_clash(&self, contexts: &LockContexts, (a, b): (u32, u32)) -> bool {
+        let held = |spot: u32| self.list[spot as usize].contexts.iter().copied();
+        contexts.all_clash(held(a), held(b))
+    }
+
+    /// What the accesses of a cell are, spot by spot.
+    fn parts(&self, trace: &Trace, cell: u32, parts: &mut Vec<Part>) {
+        parts.clear();
+        for of_spot in self.of_cell(cell).chunk_by(|&a, &b| self.spot_of(a) == self.spot_of(b)) {
+            let event = |id: AccessId| trace.access_by_id(id).event;
+            parts.push(Part {
+                spot: self.spot_of(of_spot[0]),
+                count: of_spot.len() as u32,
+                first: event(of_spot[0]),
+                last: event(of_spot[of_spot.len() - 1]),
+            });
+        }
+    }
+
+    /// Whether the accesses of a cell at two spots conflict; `freed`: and some at one of them frees the cell, or destroys
+    /// it as an object that is used before that in π.
+    fn is_pair(&self, a: &Part, b: &Part, freed: bool) -> bool {
+        let spot = |part: &Part| &self.list[part.spot as usize];
+        let ends = |ending: &Part, used: &Part| {
+            let part = spot(ending).key.2;
+            part.ends(spot(used).key.2) && (part.frees || ending.last > used.first)
+        };
+        spot(a).conflicts(spot(b)) && (!freed || ends(a, b) || ends(b, a))
+    }
+
+    /// Calls `each` with any two spots at which a cell has accesses that [are a pair](Self::is_pair).
+    fn each_conflict(&self, parts: &[Part], freed: bool, mut each: impl FnMut(&Part, &Part)) {
+        let mut look = |a: &Part, b: &Part| {
+            if self.is_pair(a, b, freed) {
+                each(a, b);
+            }
+        };
+        // Many read a flag that one writes: two that read are not looked at.
+        let writes = |at: &usize| self.list[parts[*at].spot as usize].key.2.writes;
+        let writing: Vec<usize> = (0..parts.len()).filter(writes).collect();
+        for at in 0..parts.len() {
+            if writes(&at) {
+                parts[at + 1..].iter().for_each(|other| look(&parts[at], other));
+            } else {
+                let after = writing.partition_point(|&other| other < at);
+                writing[after..].iter().for_each(|&other| look(&parts[at], &parts[other]));
+            }
+        }
+    }
+
+    /// Finds the pairs of spots, but for those that `candidate` has no number for.
+    pub(super) fn pair(
+        &mut self,
+        trace: &Trace,
+        freed: bool,
+        mut candidate: impl FnMut((CodePosition, CodePosition), (EventId, EventId)) -> Option<u32>,
+    ) {
+        let (mut pairs, mut numbers) = (Vec::<SpotPair>::new(), HashMap::new());
+        let mut parts = Vec::new();
+        for cell in 0..self.cells() {
+            self.parts(trace, cell, &mut parts);
+            self.each_conflict(&parts, freed, |a, b| {
+                let first = (a.first.min(b.first), a.first.max(b.first));
+                let spots = (a.spot, b.spot);
+                let number = *numbers.entry(spots).or_insert_with(|| {
+                    let Some(candidate) = candidate(self.positions(spots), first) else {
+                        return NONE;
+                    };
+                    pairs.push(SpotPair {
+                        spots,
+                        instances: 0,
+                        first,
+                        cell,
+                        candidate,
+                    });
+                    pairs.len() as u32 - 1
+                });
+                if let Some(pair) = pairs.get_mut(number as usize) {
+                    pair.instances += u64::from(a.count) * u64::from(b.count);
+                    if first < pair.first {
+                        (pair.first, pair.cell) = (first, cell);
+                    }
+                }
+            });
+        }
+        numbers.retain(|_, number| *number != NONE);
+        (self.pairs, self.numbers) = (pairs, numbers);
+    }
+
+    /// The candidate of two spots.
+    pub(super) fn candidate(&self, a: u32, b: u32) -> Option<u32> {
+        let number = self.numbers.get(&(a.min(b), a.max(b)))?;
+        Some(self.pairs[*number as usize].candidate)
+    }
+
+    /// Calls `each` with the cell and the number of each spot that it has accesses at.
+    pub(super) fn each_part(&self, mut each: impl FnMut(u32, u32)) {
+        for cell in 0..self.cells() {
+            let spots = self.of_cell(cell).iter().map(|&id| self.spot_of(id));
+            let mut last = None;
+            for spot in spots.filter(|&spot| last.replace(spot) != Some(spot)) {
+                each(cell, spot);
+            }
+        }
+    }
+
+    /// Calls `each` with the position of each spot at which a cell has accesses that conflict with those at this one.
+    pub(super) fn each_partner(
+        &self,
+        trace: &Trace,
+        (cell, spot): (u32, u32),
+        freed: bool,
+        mut each: impl FnMut(CodePosition),
+    ) {
+        let mut parts = Vec::new();
+        self.parts(trace, cell, &mut parts);
+        let Some(at) = parts.iter().position(|part| part.spot == spot) else {
+            return;
+        };
+        let others = parts.iter().filter(|other| self.is_pair(&parts[at], other, freed));
+        others.for_each(|other| each(self.list[other.spot as usize].key.1));
+    }
+
+    /// All accesses of a cell in the order of π, each with its spot's number among the spots of that cell, which are
+    /// put into `spots`.
+    pub(super) fn in_order(&self, cell: u32, spots: &mut Vec<u32>, accesses: &mut Vec<(AccessId, u32)>) {
+        spots.clear();
+        accesses.clear();
+        for &id in self.of_cell(cell) {
+            let spot = self.spot_of(id);
+            if spots.last() != Some(&spot) {
+                spots.push(spot);
+            }
+            accesses.push((id, spots.len() as u32 - 1));
+        }
+        accesses.sort_unstable();
+    }
+
+    /// Calls `each` with the cells of which two accesses, one at each spot of a pair, may be concurrent, and with the
+    /// accesses of the cell at the two, until it breaks. `count`: how many events of a thread precede an access.
+    pub(super) fn each_open_cell(
+        &self,
+        trace: &Trace,
+        count: &dyn Fn(EventId, ThreadId) -> u32,
+        (a, b): (u32, u32),
+        each: &mut dyn FnMut(u32, &[AccessId], &[AccessId]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let [spot, other] = [a, b].map(|spot| &self.list[spot as usize]);
+        if spot.accesses.len() > other.accesses.len() {
+            return self.each_open_cell(trace, count, (b, a), &mut |cell, b, a| each(cell, a, b));
+        }
+        let event = |id: AccessId| trace.access_by_id(id).event;
+        let place = |id: AccessId| trace.place(event(id));
+        let (mine, theirs) = (&spot.accesses[..], &other.accesses[..]);
+        let mut found: HashSet<u32> = HashSet::new();
+        let (mut low, mut high, mut at) = (0, 0, 0);
+        while let Some(&id) = mine.get(at) {
+            // Both ends only move on: from where they were, mostly not far.
+            let (before, own) = (count(event(id), other.thread()), place(id));
+            low = first_from(theirs, low, |&access| place(access) >= before);
+            high = first_from(theirs, high.max(low), |&access| count(event(access), spot.thread()) > own);
+            let Some((&first, &last)) = theirs[low..high].first().zip(theirs[low..high].last()) else {
+                // So it is of all up to the first one that the next of the others does not come after.
+                at = match theirs.get(low) {
+                    Some(&next) => {
+                        let count = count(event(next), spot.thread());
+                        first_from(mine, at + 1, |&id| place(id) >= count)
+                    }
+                    None => mine.len(),
+                };
+                continue;
+            };
+            for used in trace.uses(trace.access_by_id(id)) {
+                let Some(cell) = self.number(used.cell).filter(|cell| !found.contains(cell)) else {
+                    continue;
+                };
+                let there = self.at(cell, b);
+                let next = there.partition_point(|&access| access < first);
+                if there.get(next).is_some_and(|&access| access <= last) {
+                    found.insert(cell);
+                    each(cell, self.at(cell, a), there)?;
+                }
+            }
+            at += 1;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// An instance of a pair in a cell that is not among some.
+    pub(super) fn first_but_in(&self, trace: &Trace, pair: &SpotPair, cells: &HashSet<u32>) -> Option<(EventId, EventId)> {
+        if !cells.contains(&pair.cell) {
+            return Some(pair.first);
+        }
+        let (a, b) = pair.spots;
+        self.list[a as usize].accesses.iter().find_map(|&id| {
+            let access = trace.access_by_id(id);
+            trace.uses(access).find_map(|used| {
+                let cell = self.number(used.cell).filter(|cell| !cells.contains(cell))?;
+                let other = trace.access_by_id(*self.at(cell, b).first()?).event;
+                Some((access.event.min(other), access.event.max(other)))
+            })
+        })
+    }
+
+    /// Calls `each` with the accesses at the second spot of what an access at the first one frees or destroys: cell by
+    /// cell, in the order of π.
+    pub(super) fn each_ended(
+        &self,
+        trace: &Trace,
+        ending: AccessId,
+        spot: u32,
+        each: &mut dyn FnMut(&[AccessId]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        trace.uses(trace.access_by_id(ending)).try_for_each(|used| {
+            let cell = self.number(used.cell);
+            match cell.map(|cell| self.at(cell, spot)) {
+                Some(accesses) if !accesses.is_empty() => each(accesses),
+                _ => ControlFlow::Continue(()),
+            }
+        })
+    }
+
+    /// Accesses, each with what its thread holds.
+    pub(super) fn held(trace: &Trace, contexts: &LockContexts, accesses: &[AccessId], held: &mut Vec<Held>) {
+        held.clear();
+        held.extend(accesses.iter().map(|&id| (trace.access_by_id(id).event, contexts.of_access(id))));
+    }
+}
