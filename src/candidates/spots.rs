@@ -50,12 +50,14 @@ pub(super) struct SpotPair {
 #[derive(Default)]
 pub(super) struct Spots {
     pub(super) list: Vec<Spot>,
-    /// The spot of each access, or [`NONE`].
+    /// The spot of each access, or [`NONE`], until that is known from the cells.
     of_access: Vec<u32>,
     /// The number of each cell of the trace among those that are shared and not crowded, or [`NONE`].
     number: Vec<u32>,
-    /// By the number of a cell, where its accesses begin.
+    /// By the number of a cell, where its accesses begin; once they are sorted, where its rows of `parts` do.
     starts: Vec<u32>,
+    /// Cell by cell, the spots of its accesses, and where those at each begin; at the end, where the last ones end.
+    parts: Vec<(u32, u32)>,
     /// Cell by cell, and for each spot by spot, in the order of π.
     accesses: Vec<AccessId>,
     pub(super) pairs: Vec<SpotPair>,
@@ -195,13 +197,25 @@ impl Spots {
     /// Sorts the accesses of each cell by their spots.
     fn order(&mut self) {
         let mut of_cell: Vec<(u32, AccessId)> = Vec::new();
-        for bounds in self.starts.windows(2) {
+        let starts = std::mem::take(&mut self.starts);
+        self.starts.reserve_exact(starts.len());
+        for bounds in starts.windows(2) {
+            self.starts.push(self.parts.len() as u32);
             let accesses = &mut self.accesses[bounds[0] as usize..bounds[1] as usize];
             of_cell.clear();
             of_cell.extend(accesses.iter().map(|&id| (self.of_access[id.index()], id)));
             of_cell.sort_unstable();
-            accesses.iter_mut().zip(&of_cell).for_each(|(id, &(_, sorted))| *id = sorted);
+            let mut last = None;
+            for (at, (id, &(spot, sorted))) in (bounds[0]..).zip(accesses.iter_mut().zip(&of_cell)) {
+                *id = sorted;
+                if last.replace(spot) != Some(spot) {
+                    self.parts.push((spot, at));
+                }
+            }
         }
+        self.starts.push(self.parts.len() as u32);
+        self.parts.push((NONE, self.accesses.len() as u32));
+        self.parts.shrink_to_fit();
     }
 
     /// Fills in the accesses of each spot.
@@ -212,11 +226,12 @@ impl Spots {
         for (&spot, _) in self.of_access.iter().zip(&is_wanted).filter(|(_, wanted)| **wanted) {
             lengths[spot as usize] += 1;
         }
+        let of_access = std::mem::take(&mut self.of_access);
         for (spot, length) in self.list.iter_mut().zip(lengths) {
             spot.accesses.reserve_exact(length);
         }
         for (id, _) in is_wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
-            let spot = &mut self.list[self.of_access[id] as usize];
+            let spot = &mut self.list[of_access[id] as usize];
             let id = AccessId(id as u32);
             spot.accesses.push(id);
             let held = contexts.of_access(id);
@@ -236,20 +251,21 @@ impl Spots {
         self.starts.len() as u32 - 1
     }
 
-    fn of_cell(&self, cell: u32) -> &[AccessId] {
-        &self.accesses[self.starts[cell as usize] as usize..self.starts[cell as usize + 1] as usize]
-    }
-
-    fn spot_of(&self, id: AccessId) -> u32 {
-        self.of_access[id.index()]
+    /// The accesses of a cell, spot by spot.
+    fn of_cell(&self, cell: u32) -> impl Iterator<Item = (u32, &[AccessId])> {
+        let rows = self.starts[cell as usize] as usize..self.starts[cell as usize + 1] as usize;
+        let rows = self.parts[rows.start..=rows.end].windows(2);
+        rows.map(|row| (row[0].0, &self.accesses[row[0].1 as usize..row[1].1 as usize]))
     }
 
     /// The accesses of a cell at a spot.
     fn at(&self, cell: u32, spot: u32) -> &[AccessId] {
-        let all = self.of_cell(cell);
-        let from = all.partition_point(|&id| self.spot_of(id) < spot);
-        let until = all[from..].partition_point(|&id| self.spot_of(id) == spot);
-        &all[from..from + until]
+        let first = self.starts[cell as usize] as usize;
+        let rows = &self.parts[first..self.starts[cell as usize + 1] as usize];
+        match rows.binary_search_by_key(&spot, |&(spot, _)| spot) {
+            Ok(at) => &self.accesses[rows[at].1 as usize..self.parts[first + at + 1].1 as usize],
+            Err(_) => &[],
+        }
     }
 
     /// The number of a cell of the trace.
@@ -271,15 +287,13 @@ impl Spots {
     /// What the accesses of a cell are, spot by spot.
     fn parts(&self, trace: &Trace, cell: u32, parts: &mut Vec<Part>) {
         parts.clear();
-        for of_spot in self.of_cell(cell).chunk_by(|&a, &b| self.spot_of(a) == self.spot_of(b)) {
-            let event = |id: AccessId| trace.access_by_id(id).event;
-            parts.push(Part {
-                spot: self.spot_of(of_spot[0]),
-                count: of_spot.len() as u32,
-                first: event(of_spot[0]),
-                last: event(of_spot[of_spot.len() - 1]),
-            });
-        }
+        let event = |id: AccessId| trace.access_by_id(id).event;
+        parts.extend(self.of_cell(cell).map(|(spot, accesses)| Part {
+            spot,
+            count: accesses.len() as u32,
+            first: event(accesses[0]),
+            last: event(accesses[accesses.len() - 1]),
+        }));
     }
 
     /// Whether the accesses of a cell at two spots conflict; `freed`: and some at one of them frees the cell, or destroys
@@ -361,11 +375,7 @@ impl Spots {
     /// Calls `each` with the cell and the number of each spot that it has accesses at.
     pub(super) fn each_part(&self, mut each: impl FnMut(u32, u32)) {
         for cell in 0..self.cells() {
-            let spots = self.of_cell(cell).iter().map(|&id| self.spot_of(id));
-            let mut last = None;
-            for spot in spots.filter(|&spot| last.replace(spot) != Some(spot)) {
-                each(cell, spot);
-            }
+            self.of_cell(cell).for_each(|(spot, _)| each(cell, spot));
         }
     }
 
@@ -391,12 +401,9 @@ impl Spots {
     pub(super) fn in_order(&self, cell: u32, spots: &mut Vec<u32>, accesses: &mut Vec<(AccessId, u32)>) {
         spots.clear();
         accesses.clear();
-        for &id in self.of_cell(cell) {
-            let spot = self.spot_of(id);
-            if spots.last() != Some(&spot) {
-                spots.push(spot);
-            }
-            accesses.push((id, spots.len() as u32 - 1));
+        for (spot, of_spot) in self.of_cell(cell) {
+            accesses.extend(of_spot.iter().map(|&id| (id, spots.len() as u32)));
+            spots.push(spot);
         }
         accesses.sort_unstable();
     }
@@ -435,16 +442,29 @@ impl Spots {
                 };
                 continue;
             };
-            for used in trace.uses(trace.access_by_id(id)) {
-                let Some(cell) = self.number(used.cell).filter(|cell| !found.contains(cell)) else {
-                    continue;
+            let access = trace.access_by_id(id);
+            let mut look = |cell: CellId| {
+                let Some(cell) = self.number(cell).filter(|cell| !found.contains(cell)) else {
+                    return ControlFlow::Continue(());
                 };
                 let there = self.at(cell, b);
                 let next = there.partition_point(|&access| access < first);
                 if there.get(next).is_some_and(|&access| access <= last) {
                     found.insert(cell);
-                    each(cell, self.at(cell, a), there)?;
+                    return each(cell, self.at(cell, a), there);
                 }
+                ControlFlow::Continue(())
+            };
+            // A free of a large block touches more cells than there are accesses to look at.
+            if access.cells() > high - low {
+                let near = theirs[low..high].iter();
+                let mut touched = near.flat_map(|&id| trace.uses(trace.access_by_id(id)));
+                touched.try_for_each(|used| match access.touches(used.cell) {
+                    true => look(used.cell),
+                    false => ControlFlow::Continue(()),
+                })?;
+            } else {
+                trace.uses(access).try_for_each(|used| look(used.cell))?;
             }
             at += 1;
         }
@@ -467,21 +487,31 @@ impl Spots {
         })
     }
 
-    /// Calls `each` with the accesses at the second spot of what an access at the first one frees or destroys: cell by
-    /// cell, in the order of π.
-    pub(super) fn each_ended(
+    /// Calls `each` with those of some accesses at a spot, in order, that share a cell with what frees or destroys it,
+    /// until it breaks: some more than once.
+    pub(super) fn each_of_ended(
         &self,
         trace: &Trace,
         ending: AccessId,
-        spot: u32,
-        each: &mut dyn FnMut(&[AccessId]) -> ControlFlow<()>,
+        (spot, accesses): (u32, &[AccessId]),
+        each: &mut dyn FnMut(AccessId) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        trace.uses(trace.access_by_id(ending)).try_for_each(|used| {
-            let cell = self.number(used.cell);
-            match cell.map(|cell| self.at(cell, spot)) {
-                Some(accesses) if !accesses.is_empty() => each(accesses),
-                _ => ControlFlow::Continue(()),
-            }
+        let (Some(&first), Some(&last)) = (accesses.first(), accesses.last()) else {
+            return ControlFlow::Continue(());
+        };
+        let ending = trace.access_by_id(ending);
+        if accesses.len() < ending.cells() {
+            let is_shared = |&&id: &&AccessId| {
+                let mut touched = trace.uses(trace.access_by_id(id));
+                touched.any(|used| ending.touches(used.cell) && self.number(used.cell).is_some())
+            };
+            return accesses.iter().filter(is_shared).try_for_each(|&id| each(id));
+        }
+        trace.uses(ending).try_for_each(|used| {
+            let there = self.number(used.cell).map_or(&[][..], |cell| self.at(cell, spot));
+            let from = there.partition_point(|&access| access < first);
+            let until = there.partition_point(|&access| access <= last);
+            there[from..until].iter().try_for_each(|&id| each(id))
         })
     }
 

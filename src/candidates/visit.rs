@@ -243,23 +243,24 @@ impl Candidates<'_> {
         let (trace, spots) = (self.trace, &self.spots);
         let [site, there] = [ending, other].map(|spot| &spots.list[spot as usize]);
         let event = |id: AccessId| trace.access_by_id(id).event;
-        let last = there.accesses.last().map(|&id| trace.place(event(id)));
-        let mut held = Vec::new();
         for &id in &site.accesses {
             let free = event(id);
+            let ended = match site.key.2.frees {
+                true => &there.accesses[..],
+                false => &there.accesses[..there.accesses.partition_point(|&access| access < id)],
+            };
             let needed = needs.relation().count(free, there.thread());
-            // Mostly all of them precede it, and one to name is known.
-            let is_known = found.is_some_and(|found: Frees| found.first_ordered.is_some());
-            if is_known && last.is_none_or(|last| last < needed) {
-                continue;
+            let (ordered, open) = ended.split_at(ended.partition_point(|&access| trace.place(event(access)) < needed));
+            // One to name is enough.
+            if found.is_none_or(|found: Frees| found.first_ordered.is_none()) {
+                let _: ControlFlow<()> = spots.each_of_ended(trace, id, (other, ordered), &mut |access| {
+                    found.get_or_insert_default().first_ordered = Some((event(access), free));
+                    ControlFlow::Break(())
+                });
             }
-            spots.each_ended(trace, id, other, &mut |accesses| {
-                let until = match site.key.2.frees {
-                    true => accesses.len(),
-                    false => accesses.partition_point(|&access| access < id),
-                };
-                Spots::held(trace, self.contexts, &accesses[..until], &mut held);
-                self.ended(free, &held, needed, found, each)
+            spots.each_of_ended(trace, id, (other, open), &mut |access| {
+                found.get_or_insert_default();
+                each(free, event(access))
             })?;
         }
         ControlFlow::Continue(())

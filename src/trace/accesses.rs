@@ -32,6 +32,12 @@ impl Access {
         self.cells as usize
     }
 
+    /// Whether it touches a cell.
+    #[must_use]
+    pub fn touches(&self, cell: CellId) -> bool {
+        (self.first_cell..self.first_cell + self.cells).contains(&cell.0)
+    }
+
     pub(super) fn lowest_common_cell(self, other: Access) -> Option<CellId> {
         // Cells of one access are contiguous and ascending.
         let low = self.first_cell.max(other.first_cell);
