@@ -25,6 +25,7 @@ use witness::encode::Form;
 use witness::record::ProcessNumber;
 use witness::report::{Filters, Findings, Noise, SourceRoot, Words};
 use witness::results::{self, Results, Summary};
+use witness::standstill::Standstill;
 use witness::store::{self, Binding};
 use witness::symbols::Symbols;
 use witness::trace::{Sections, Trace};
@@ -547,6 +548,10 @@ impl AnalysisArgs {
     /// Analyses a trace. Says on stderr what did not go as it should.
     pub fn decide(&self, path: &Path, trace: &Trace, watch: &Watch) -> anyhow::Result<Analysis> {
         warn_if_cut(path, trace);
+        if watch.until().is_some() && trace.first_events().is_none() {
+            // Reports tell of the run's end, when the time may be over. (What cannot be read is said there.)
+            let _ = Standstill::of_path(path);
+        }
         watch.stage("checking the trace");
         let checker = must_be_execution(path, trace)?;
         let options = Options {
@@ -803,6 +808,11 @@ pub fn run(args: &AnalyzeArgs, color: Color) -> anyhow::Result<ExitCode> {
     )
 }
 
+/// Whether threads that wait for ever at the end of a run are told of: not, if only its beginning is analyzed.
+fn looks_at_end(trace: &Trace, analysis: &AnalysisArgs) -> bool {
+    analysis.options().find.has(Kind::Deadlocks) && trace.first_events().is_none()
+}
+
 /// Analyses a trace and writes the reports.
 pub fn report(
     path: &Path,
@@ -818,7 +828,7 @@ pub fn report(
         reports.write_findings(findings, color, json)
     })?;
     Ok(
-        match analysis.options().find.has(Kind::Deadlocks) && program_end::waits_for_ever(path) {
+        match looks_at_end(trace, analysis) && program_end::waits_for_ever(path) {
             true => code.or_worse(ExitCode::Deadlock),
             false => code,
         },

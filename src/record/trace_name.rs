@@ -109,7 +109,8 @@ fn claim(path: &Path) -> io::Result<Claim> {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
             }
             // Only words for others.
-            let _ = lock.set_len(0).and_then(|()| write!(lock, "{}", std::process::id()));
+            let emptied = lock.set_len(0).and_then(|()| lock.rewind());
+            let _ = emptied.and_then(|()| write!(lock, "{}", std::process::id()));
             return Ok(Claim::Ours(TraceName {
                 path: path.to_owned(),
                 lock_path,
@@ -206,6 +207,15 @@ mod tests {
             for naming in [Naming::Exact, Naming::NextFree] {
                 let claimed = TraceName::claim(&folder.join("Cargo"), naming);
                 assert_eq!(claimed.is_ok(), is_ours, "{content:?}");
+                let here = fs::read_to_string(&lock).unwrap();
+                assert_eq!(
+                    here,
+                    if is_ours {
+                        std::process::id().to_string()
+                    } else {
+                        content.to_owned()
+                    }
+                );
                 drop(claimed);
                 assert_eq!(fs::read_to_string(&lock).ok().as_deref(), (!is_ours).then_some(content));
                 fs::write(&lock, content).unwrap();

@@ -5,7 +5,9 @@ use crate::place::Place;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// `witness` with so much address space in all: what a file claims cannot be had.
 fn with_little_memory(place: &Place, arguments: &[&str]) -> Outcome {
@@ -150,7 +152,7 @@ fn json_lines_name_nothing_that_is_not_there() {
 #[test]
 fn a_log_of_many_waits_or_readers_takes_time_for_each_line() {
     let place = Place::new("many-lines");
-    const MANY: u32 = 40_000;
+    const MANY: u32 = 250_000;
     let line = |text: &mut String, thread: u32, op: &str| writeln!(text, "T{thread}|{op}|1").expect("a text");
     // Each waits, and each is woken by itself.
     let mut waits = String::new();
@@ -170,23 +172,25 @@ fn a_log_of_many_waits_or_readers_takes_time_for_each_line() {
     for _ in 1..=MANY {
         line(&mut one, 0, "notify(l)");
     }
-    // Each holds a lock to its end that is taken later.
-    let mut held = String::new();
-    for thread in 1..=MANY {
-        line(&mut held, thread, &format!("acq(l{thread})"));
-    }
-    for thread in 1..=MANY {
-        line(&mut held, 0, &format!("acq(l{thread})"));
-    }
-    for (name, text, more) in [
-        ("waits", &waits, &[][..]),
-        ("one", &one, &[]),
-        ("held", &held, &["--repair"]),
-    ] {
+    for (name, text) in [("waits", &waits), ("one", &one)] {
         fs::write(place.path(name), text).expect("a log");
-        let arguments = [&["info", name][..], more].concat();
-        let begun = std::time::Instant::now();
-        run(&mut place.command(&arguments)).status(0);
-        println!("{name}: {:?}", begun.elapsed());
+        let mut info = place.command(&["info", name]);
+        let mut running = info
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("witness runs");
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = running.try_wait().expect("a child") {
+                break status;
+            }
+            if begun.elapsed() > Duration::from_secs(120) {
+                running.kill().expect("it can be killed");
+                panic!("{name}: it takes for ever");
+            }
+            sleep(Duration::from_millis(10));
+        };
+        assert!(status.success(), "{name}");
     }
 }

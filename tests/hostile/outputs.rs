@@ -120,7 +120,14 @@ fn an_exploration_uses_neither_a_linked_folder_nor_the_journal_of_another_user()
             .and_then(|file| file.set_len(1 << 40))
             .expect("a sparse file");
     }
-    place.witness(&explore).status(66);
+    let witness = place.command(&[]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -v 3000000; exec \"$0\" \"$@\""]);
+    shell
+        .arg(witness.get_program())
+        .args(explore)
+        .env("XDG_STATE_HOME", place.path("state"));
+    run(shell.current_dir(place.path("."))).status(66);
 }
 
 /// An `sbatch` that writes down what it is told, in place of Slurm's.
