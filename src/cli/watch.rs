@@ -26,6 +26,9 @@ use witness::verdict::Verdict;
 /// How long an analysis may go on after its time limit, to stop in good order.
 const GRACE: Duration = Duration::from_millis(500);
 
+/// What of it the system needs, for each gigabyte, to take the memory back.
+const TAKEN_BACK: Duration = Duration::from_millis(200);
+
 /// How long it may take to say that it was ended: whoever should read it (a pipe, a terminal) may not.
 const FAREWELL: Duration = Duration::from_millis(250);
 
@@ -187,7 +190,7 @@ impl State {
             if progress.over {
                 break;
             }
-            if self.until.is_some_and(|until| Instant::now() >= until + GRACE) {
+            if self.until.is_some_and(|until| Instant::now() >= until + grace()) {
                 let status = if progress.found.witnessed > 0 {
                     ExitCode::Witnessed
                 } else {
@@ -263,6 +266,12 @@ impl State {
             reports.write_unfinished(&Unfinished { trace, why, summary });
         }
     }
+}
+
+/// How long this process may go on after the limit, with the memory that it has.
+fn grace() -> Duration {
+    let gigabytes = Bytes::in_use().map_or(0, |used| used.0 >> 30) as u32;
+    GRACE.saturating_sub(TAKEN_BACK.saturating_mul(gigabytes))
 }
 
 fn watched() -> MutexGuard<'static, Option<Arc<State>>> {

@@ -59,6 +59,8 @@ fn a_suite_writes_through_no_link_and_waits_for_no_pipe() {
         place.compile(&[]);
         let names = [
             "traces/processes.jsonl",
+            "traces/processes.jsonl.partial",
+            "traces/racy-2.bin.partial",
             "traces/racy.bin",
             "traces/racy.bin.partial",
             "traces/racy.bin.ring",
