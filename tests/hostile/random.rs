@@ -43,6 +43,15 @@ fn rings_of_random_content() {
     }
 }
 
+/// What the fuzzer found: a row that speaks of four billion threads.
+#[test]
+fn a_ring_that_was_found_stands_for_no_threads() {
+    rings::ring(&[
+        0xef, 0x00, 0x08, 0xff, 0xff, 0xff, 0x6a, 0x6b, 0x2b, 0x08, 0x01, 0x01, 0x00, 0x32, 0xff, 0x00, 0x00, 0x00,
+        0xff, 0xe9,
+    ]);
+}
+
 #[test]
 fn stores_of_random_content() {
     let mut random = random(2);
