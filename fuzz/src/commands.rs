@@ -346,9 +346,9 @@ fn in_parts(trace: &Trace) {
     let plan = with_candidates(trace, &options, |candidates, unlisted| {
         Plan::new(trace.id(), stored, candidates, unlisted)
     });
-    plan.save(folder.path()).expect("a plan");
-    let plan = Plan::load(folder.path(), trace.id()).expect("the plan");
     let binding = Binding::of(Path::new("/no/such/trace"));
+    plan.save(folder.path(), &binding).expect("a plan");
+    let (plan, _) = Plan::load(folder.path(), trace.id(), &binding).expect("the plan");
     for number in 1..=2 {
         let shard = Shard::new(number, 2).expect("a shard");
         let work = Work {
@@ -358,7 +358,7 @@ fn in_parts(trace: &Trace) {
         let Ok(decisions) = decide_with(trace, &options, &work, &Unfollowed);
         store::save_shard(folder.path(), &plan.id(), shard, decisions, &binding).expect("a shard");
     }
-    let shards = store::load_shards(folder.path(), &plan.id(), &binding).expect("the shards");
+    let shards = store::load_shards(folder.path(), &plan, &binding).expect("the shards");
     let merged = join(trace, &options, shards.decisions);
     let one = analyze(trace, &options);
     let verdicts = |analysis: &witness::verdict::Analysis| -> Vec<_> {

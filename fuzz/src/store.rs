@@ -41,7 +41,7 @@ pub fn files(input: &[u8]) {
     for file in ["results.json", "results.seal", "plan.json", "1.sched"] {
         fs::write(here.join(file), input).expect("a file");
     }
-    if let Ok(shards) = store::load_shards(here, &plan.id(), &binding) {
+    if let Ok(shards) = store::load_shards(here, &plan, &binding) {
         assert!(!shards.of_others.is_empty(), "nobody has sealed it");
     }
     let journal = Journal::open(&here.join("journal"), &plan.id(), Shard::WHOLE, binding);
@@ -50,6 +50,8 @@ pub fn files(input: &[u8]) {
     }
     let found = store::load(here, trace, &binding);
     assert!(!matches!(found, Ok(Found::Stored(_))), "nobody has sealed it");
-    let _ = Plan::load(here, trace);
+    if let Ok((_, is_ours)) = Plan::load(here, trace, &binding) {
+        assert!(!is_ours, "nobody has sealed it");
+    }
     let _ = store::read_schedule(&here.join("1.sched"));
 }

@@ -50,7 +50,7 @@ use exclude::Unpinned;
 use hashbrown::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use timing::stage;
 
 /// Events of a trace up to which its pairs are put to Z3, to decide or to explain them: it takes the whole of it.
@@ -77,24 +77,24 @@ pub enum Solver {
 pub struct Beginning {
     /// The first so many events; `None` for all.
     pub events: Option<u64>,
-    /// The analysis may take so many seconds: of a trace that cannot be decided in that time, the first events alone.
-    pub seconds: Option<u64>,
+    /// The analysis may take so long: of a trace that cannot be decided in that time, the first events alone.
+    pub time: Option<Duration>,
 }
 
 impl Beginning {
     /// As many as the fastest analyses of long traces decide in a second: a trace that is longer takes longer.
-    const MOST_IN_A_SECOND: u64 = 1_000_000;
+    const MOST_IN_A_SECOND: f64 = 1e6;
 
     /// As many as most analyses of long traces decide in a second.
-    const IN_A_SECOND: u64 = 100_000;
+    const IN_A_SECOND: f64 = 1e5;
 
     /// How many events of a trace of so many are analyzed; `None` for all.
     #[must_use]
     pub fn of(&self, events: u64) -> Option<u64> {
         let by_time = || {
-            let seconds = self.seconds?;
-            let is_hopeless = events > seconds.saturating_mul(Self::MOST_IN_A_SECOND);
-            is_hopeless.then(|| seconds.max(1).saturating_mul(Self::IN_A_SECOND))
+            let seconds = self.time?.as_secs_f64();
+            let is_hopeless = events as f64 > seconds * Self::MOST_IN_A_SECOND;
+            is_hopeless.then_some((seconds.max(1.0) * Self::IN_A_SECOND) as u64)
         };
         self.events.or_else(by_time)
     }

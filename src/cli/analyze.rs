@@ -8,6 +8,7 @@ use super::output::{Color, say};
 use super::place;
 use super::plan;
 use super::program_end;
+use super::record::seconds;
 use super::reports::{ReportArgs, name_unused};
 use super::watch::{Bytes, Watch};
 use anyhow::Context;
@@ -24,6 +25,7 @@ use witness::encode::Form;
 use witness::record::ProcessNumber;
 use witness::report::{Filters, Findings, Noise, SourceRoot, Words};
 use witness::results::{self, Results, Summary};
+use witness::standstill::Standstill;
 use witness::store::{self, Binding};
 use witness::symbols::Symbols;
 use witness::trace::{Sections, Trace};
@@ -143,13 +145,16 @@ pub struct AnalysisArgs {
     /// Seconds that the analysis of a trace may take, from reading it to the reports; kept within a second. Pairs that
     /// are undecided then are unknown: time; start `witness analyze` again to continue with them [default: no limit,
     /// since verdicts would depend on the machine; --budget bounds each question].
-    #[arg(long, env = "WITNESS_TIME_LIMIT", value_name = "SECONDS")]
-    time_limit: Option<u64>,
+    #[arg(long, env = "WITNESS_TIME_LIMIT", value_name = "SECONDS", value_parser = seconds)]
+    time_limit: Option<Duration>,
     /// Memory that the analysis of a trace may take, in megabytes, or with K, M or G. An analysis that needs more ends
     /// with status 2 and keeps its decisions [default: nine tenths of what is available when it begins].
     #[arg(long, env = "WITNESS_MEMORY_LIMIT", value_name = "SIZE")]
     memory_limit: Option<Bytes>,
 }
+
+/// What a part of something that has a limit may take in any case.
+const LEAST_OF_PART: Duration = Duration::from_millis(200);
 
 /// The two forms of the formula.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -325,7 +330,7 @@ impl AnalysisArgs {
     pub fn ending(&self, until: Option<Instant>) -> AnalysisArgs {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         AnalysisArgs {
-            time_limit: left.map(|left| left.as_secs().max(1)),
+            time_limit: left.map(|left| left.max(LEAST_OF_PART)),
             ..self.clone()
         }
     }
@@ -362,7 +367,9 @@ impl AnalysisArgs {
     /// The flags that make another process take what this one may.
     pub fn machine_flags(&self) -> Vec<OsString> {
         let threads = self.threads.map(|threads| format!("--threads={threads}"));
-        let time = self.time_limit.map(|seconds| format!("--time-limit={seconds}"));
+        let time = self
+            .time_limit
+            .map(|limit| format!("--time-limit={}", limit.as_secs_f64()));
         let memory = self
             .memory_limit
             .map(|limit| format!("--memory-limit={}", limit.as_flag()));
@@ -405,7 +412,7 @@ impl AnalysisArgs {
             most_pairs: self.max_pairs,
             beginning: Beginning {
                 events: self.first_events,
-                seconds: self.time_limit,
+                time: self.time_limit,
             },
             mutation: None,
             until: self.until(),
@@ -428,7 +435,7 @@ impl AnalysisArgs {
 
     /// How long an analysis may take.
     pub fn time_limit(&self) -> Option<Duration> {
-        self.time_limit.map(Duration::from_secs)
+        self.time_limit
     }
 
     /// When an analysis that begins now has to end.
@@ -463,8 +470,7 @@ impl AnalysisArgs {
             to_report(&options, trace),
             &target,
             |findings| {
-                watch.stage("reports");
-                watch.hide();
+                watch.reports();
                 report(findings)
             },
         )?;
@@ -542,6 +548,10 @@ impl AnalysisArgs {
     /// Analyses a trace. Says on stderr what did not go as it should.
     pub fn decide(&self, path: &Path, trace: &Trace, watch: &Watch) -> anyhow::Result<Analysis> {
         warn_if_cut(path, trace);
+        if watch.until().is_some() && trace.first_events().is_none() {
+            // Reports tell of the run's end, when the time may be over. (What cannot be read is said there.)
+            let _ = Standstill::of_path(path);
+        }
         watch.stage("checking the trace");
         let checker = must_be_execution(path, trace)?;
         let options = Options {
@@ -654,7 +664,7 @@ pub fn from_report(options: &results::Options) -> Options {
         most_pairs: options.max_pairs,
         beginning: Beginning {
             events: options.first_events,
-            seconds: None,
+            time: None,
         },
         mutation: None,
         until: None,
@@ -798,6 +808,11 @@ pub fn run(args: &AnalyzeArgs, color: Color) -> anyhow::Result<ExitCode> {
     )
 }
 
+/// Whether threads that wait for ever at the end of a run are told of: not, if only its beginning is analyzed.
+fn looks_at_end(trace: &Trace, analysis: &AnalysisArgs) -> bool {
+    analysis.options().find.has(Kind::Deadlocks) && trace.first_events().is_none()
+}
+
 /// Analyses a trace and writes the reports.
 pub fn report(
     path: &Path,
@@ -813,7 +828,7 @@ pub fn report(
         reports.write_findings(findings, color, json)
     })?;
     Ok(
-        match analysis.options().find.has(Kind::Deadlocks) && program_end::waits_for_ever(path) {
+        match looks_at_end(trace, analysis) && program_end::waits_for_ever(path) {
             true => code.or_worse(ExitCode::Deadlock),
             false => code,
         },

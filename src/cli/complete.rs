@@ -3,10 +3,12 @@
 use super::output::print;
 use super::{Cli, ExitCode};
 use anyhow::Context;
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use clap_complete::Shell;
-use std::fs;
-use std::path::PathBuf;
+use clap_mangen::Man;
+use safe_files::Readers;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 /// Print the completions of a shell.
 #[derive(Debug, clap::Args)]
@@ -30,20 +32,48 @@ pub struct ManArgs {
     folder: Option<PathBuf>,
 }
 
+/// Bash puts a file's name into the command line as it is, unless it is told that it is one: `$(…)` would be executed, and
+/// `*` and spaces would make other words of it.
+fn with_quoted_names(script: String) -> String {
+    script.replace(
+        "COMPREPLY=($(compgen -f \"${cur}\"))",
+        "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"${cur}\")",
+    )
+}
+
 pub fn completions(args: &CompletionsArgs) -> anyhow::Result<ExitCode> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "witness", &mut text);
-    print(|out| Ok(std::io::Write::write_all(out, &text)?))?;
+    if args.shell == Shell::Bash {
+        text = with_quoted_names(String::from_utf8(text)?).into_bytes();
+    }
+    print(|out| Ok(out.write_all(&text)?))?;
     Ok(ExitCode::Nothing)
+}
+
+/// Writes the page of a command and those of its subcommands.
+fn pages(command: Command, folder: &Path) -> io::Result<()> {
+    let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    shown.cloned().try_for_each(|command| pages(command, folder))?;
+    let page = Man::new(command);
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    safe_files::write(&folder.join(page.get_filename()), &text, Readers::AsUsual)
 }
 
 pub fn man(args: &ManArgs) -> anyhow::Result<ExitCode> {
     match &args.folder {
-        None => print(|out| Ok(clap_mangen::Man::new(Cli::command()).render(out)?))?,
+        None => print(|out| Ok(Man::new(Cli::command()).render(out)?))?,
         Some(folder) => {
-            let context = || format!("cannot write the manual pages to {}", folder.display());
-            fs::create_dir_all(folder).with_context(context)?;
-            clap_mangen::generate_to(Cli::command(), folder).with_context(context)?;
+            let mut command = Cli::command().disable_help_subcommand(true);
+            command.build();
+            let there = if folder.is_dir() {
+                Ok(())
+            } else {
+                safe_files::make_folder(folder)
+            };
+            let written = there.and_then(|()| pages(command, folder));
+            written.with_context(|| format!("cannot write the manual pages to {}", folder.display()))?;
         }
     }
     Ok(ExitCode::Nothing)

@@ -148,8 +148,7 @@ pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
         keeps: false,
     };
     if let Some(watch) = &watch {
-        watch.stage("reports");
-        watch.hide();
+        watch.reports();
     }
     report(&telling, &warnings, asked, color)
 }

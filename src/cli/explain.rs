@@ -79,6 +79,7 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
     let options = Options {
         // One pair is worth all its facts.
         explanations: None,
+        until: watch.until(),
         ..args.analysis.options()
     };
     let question = Question {
@@ -108,7 +109,7 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
         attached_warnings: &[],
         exploration: None,
     };
-    drop(watch);
+    watch.reports();
     let runs = [Run {
         findings: stored(findings, &folder),
         answers: &confirmation.answers,

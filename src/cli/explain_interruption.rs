@@ -34,6 +34,7 @@ pub fn run(args: &ExplainArgs, third: &str, color: Color) -> anyhow::Result<Exit
         explanations: None,
         find: Find::of(&[Kind::Atomicity]),
         regions: Regions::All,
+        until: watch.until(),
         ..args.analysis.options()
     };
     let mut analysis = analyze(trace, &options);
@@ -69,7 +70,7 @@ pub fn run(args: &ExplainArgs, third: &str, color: Color) -> anyhow::Result<Exit
         attached_warnings: &[],
         exploration: None,
     };
-    drop(watch);
+    watch.reports();
     let folder = folder(args);
     let findings = stored(findings, &folder);
     print(|out| {

@@ -80,17 +80,18 @@ impl InputArgs {
 
     /// As [`must_fit`](InputArgs::must_fit), of the first so many events.
     pub fn must_fit_up_to(&self, file: &TraceFile, first: Option<u64>) -> anyhow::Result<()> {
-        self.must_be_wanted(file)?;
-        match first.is_none_or(|first| first > room().unwrap_or(u64::MAX)) {
-            true => self.must_fit(file),
-            false => Ok(()),
-        }
+        self.must_fit_into(room(), file, first)
     }
 
     /// An error if there is no room for all events: few bytes can stand for many of them.
     pub fn must_fit(&self, file: &TraceFile) -> anyhow::Result<()> {
+        self.must_fit_up_to(file, None)
+    }
+
+    /// Where there is room for so many events, `None` if nobody knows.
+    fn must_fit_into(&self, room: Option<u64>, file: &TraceFile, first: Option<u64>) -> anyhow::Result<()> {
         self.must_be_wanted(file)?;
-        match room() {
+        match room.filter(|&room| first.is_none_or(|first| first > room)) {
             Some(room) if self.most_events.is_none() => self.at_most(
                 file,
                 room,
@@ -158,5 +159,45 @@ pub fn list_repairs(repairs: &[Repair]) {
     }
     if !repairs.is_empty() {
         say!("witness: {} repairs; verdicts are only as good as these", repairs.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::InputArgs;
+    use trace_format::{Op, ProgramEnd, ThreadId, ThreadInfo, TraceFile, TraceWriter, WriterOptions};
+
+    #[test]
+    fn a_beginning_needs_no_room_for_the_rest() {
+        let mut writer = TraceWriter::to_sink("t", Vec::new(), &WriterOptions::default()).unwrap();
+        writer.define_thread(ThreadInfo::default());
+        for _ in 0..100 {
+            writer.event(ThreadId(0), 1, Op::Branch).unwrap();
+        }
+        let (_, bytes) = writer.finish_sink(ProgramEnd::Exited(0)).unwrap();
+        let file = TraceFile::from_bytes("t", bytes).unwrap();
+        let fits = |room, first, most_events| {
+            let input = InputArgs {
+                trace: "t".into(),
+                format: None,
+                repair: false,
+                most_events,
+            };
+            input.must_fit_into(room, &file, first).is_ok()
+        };
+        for (room, first, most_events, expected) in [
+            (Some(99), None, None, false),
+            (Some(100), None, None, true),
+            (None, None, None, true),
+            (Some(99), Some(99), None, true),
+            (Some(9), Some(10), None, false),
+            (Some(9), Some(9), None, true),
+            // As many as the user wants, whatever the machine has.
+            (Some(9), None, Some(100), true),
+            (Some(9), Some(9), Some(99), false),
+        ] {
+            let found = fits(room, first, most_events);
+            assert_eq!(found, expected, "{room:?} {first:?} {most_events:?}");
+        }
     }
 }

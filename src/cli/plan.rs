@@ -60,8 +60,8 @@ pub struct MergeArgs {
     json: bool,
     #[command(flatten)]
     reports: ReportArgs,
-    /// Believe shards that were not written here by you: those of other machines. Witnesses are checked anyway; that a
-    /// race is refuted is believed.
+    /// Believe a plan and shards that were not written here by you: those of other machines. Witnesses are checked
+    /// anyway; that a race is refuted is believed.
     #[arg(long, env = "WITNESS_TRUST")]
     trust: bool,
     /// The folder of the plan, the shards and the results [default: TRACE.witnesses].
@@ -87,8 +87,7 @@ pub fn make(input: &InputArgs, analysis: &AnalysisArgs) -> anyhow::Result<(usize
     let plan = with_candidates(&trace, &options, |candidates, unlisted| {
         Plan::new(trace.id(), to_report(&options, &trace), candidates, unlisted)
     });
-    drop(watch);
-    let file = plan.save(&analysis.folder(path))?;
+    let file = plan.save(&analysis.folder(path), &Binding::of(path))?;
     Ok((plan.candidates.len(), file))
 }
 
@@ -117,8 +116,9 @@ pub fn carry_out(
 ) -> anyhow::Result<ExitCode> {
     warn_if_cut(path, trace);
     let folder = analysis.folder(path);
-    let plan = Plan::load(&folder, trace.id())?;
     let binding = Binding::of(path);
+    let (plan, _) = Plan::load(&folder, trace.id(), &binding)?;
+    must_be_execution(path, trace)?;
     let journal = store::shard_journal_path(&folder, shard);
     let following = Following::shard((trace.id(), binding), &plan, shard, &journal, watch);
     let work = Work {
@@ -148,8 +148,10 @@ pub fn work(
 ) -> anyhow::Result<ExitCode> {
     warn_if_cut(path, trace);
     let folder = analysis.folder(path);
-    let plan = Plan::load(&folder, trace.id())?;
-    let (id, binding) = (plan.id(), Binding::of(path));
+    let binding = Binding::of(path);
+    let (plan, _) = Plan::load(&folder, trace.id(), &binding)?;
+    must_be_execution(path, trace)?;
+    let id = plan.id();
     let options = Options {
         until: watch.until(),
         // Whatever its options say, no more than it has.
@@ -224,7 +226,7 @@ fn finish(
     })
 }
 
-/// Names the shards that this user has not written here; an error, unless they are to be believed.
+/// Names the plan and the shards that this user has not written here; an error, unless they are to be believed.
 fn believe(of_others: &[PathBuf], trust: bool) -> anyhow::Result<()> {
     let names: Vec<String> = of_others.iter().map(|path| path.display().to_string()).collect();
     if names.is_empty() {
@@ -236,7 +238,8 @@ fn believe(of_others: &[PathBuf], trust: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!(
-        "not written here by you: {names}{}; what they refute cannot be checked. If you know who wrote them, add --trust",
+        "not written here by you: {names}{}; what they refute, or do not look for, cannot be checked. If you know who \
+         wrote them, add --trust",
         own::hint()
     )
 }
@@ -246,11 +249,14 @@ pub fn merge(args: &MergeArgs, color: Color) -> anyhow::Result<ExitCode> {
     let trace = args.input.load()?;
     warn_if_cut(path, &trace);
     let folder = args.store.clone().unwrap_or_else(|| store::folder_of(path));
-    let plan = Plan::load(&folder, trace.id())?;
-    let shards = store::load_shards(&folder, &plan.id(), &Binding::of(path))?;
-    believe(&shards.of_others, args.trust)?;
-    let stray =
-        |decision: &&Decision| !decision.pair.is_of(&trace) || decision.number as usize >= plan.candidates.len();
+    must_be_execution(path, &trace)?;
+    let binding = Binding::of(path);
+    let (plan, is_ours) = Plan::load(&folder, trace.id(), &binding)?;
+    let shards = store::load_shards(&folder, &plan, &binding)?;
+    let plan_of_others = (!is_ours).then(|| Plan::path(&folder));
+    let of_others: Vec<PathBuf> = plan_of_others.into_iter().chain(shards.of_others).collect();
+    believe(&of_others, args.trust)?;
+    let stray = |decision: &&Decision| !decision.pair.is_of(&trace);
     if let Some(decision) = shards.decisions.iter().find(stray) {
         bail!(
             "{}: what is decided of pair {} names events that the trace does not have; analyze its shard again",

@@ -6,7 +6,7 @@
 use super::ExitCode;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use trace_format::{ProgramEnd, TraceFile};
+use trace_format::ProgramEnd;
 use witness::record::Recorded;
 use witness::session::{asks_to_end, signal_name};
 use witness::standstill::Standstill;
@@ -44,7 +44,7 @@ pub fn code_of(end: ProgramEnd, trace: &Path) -> ExitCode {
 
 /// Whether threads wait at the end of a trace that nobody can wake. (What cannot be read is said where it is analyzed.)
 pub fn waits_for_ever(trace: &Path) -> bool {
-    let standstill = TraceFile::open(trace).and_then(|file| Standstill::of(&file));
+    let standstill = Standstill::of_path(trace);
     standstill.is_ok_and(|standstill| standstill.is_deadlock())
 }
 

@@ -87,7 +87,7 @@ pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
     let trace = args.input.beginning(&file, first_events)?;
     drop(file);
     if !given.is_empty() {
-        drop(watch);
+        watch.reports();
         warn_if_cut(&args.input.trace, &trace);
         show(args, &trace, &given, color)?;
         let is_race = |(_, schedule): &(_, Schedule)| !matches!(schedule.goal, Goal::OtherValue { .. });
@@ -127,7 +127,6 @@ pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
             (schedules_of(analysis), code)
         }
     };
-    drop(watch);
     let shown: Vec<(usize, &Schedule)> = match args.witness {
         None => (1..).zip(&schedules).collect(),
         Some(number) => match number.checked_sub(1).and_then(|index| schedules.get(index)) {
@@ -140,8 +139,11 @@ pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
         },
     };
     if args.live && !shown.is_empty() {
+        // How long the program runs is not the analysis's.
+        drop(watch);
         return live::confirm(&args.input.trace, &trace, &shown, &args.how, color);
     }
+    watch.reports();
     let named = |(number, schedule): (usize, &Schedule)| (format!("witness {number}"), schedule.clone());
     let shown: Vec<(String, Schedule)> = shown.into_iter().map(named).collect();
     show(args, &trace, &shown, color)?;

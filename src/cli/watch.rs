@@ -13,6 +13,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,7 +24,13 @@ use witness::results::Summary;
 use witness::verdict::Verdict;
 
 /// How long an analysis may go on after its time limit, to stop in good order.
-const GRACE: Duration = Duration::from_millis(600);
+const GRACE: Duration = Duration::from_millis(500);
+
+/// What of it the system needs, for each gigabyte, to take the memory back.
+const TAKEN_BACK: Duration = Duration::from_millis(200);
+
+/// How long it may take to say that it was ended: whoever should read it (a pipe, a terminal) may not.
+const FAREWELL: Duration = Duration::from_millis(250);
 
 /// Time between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -146,7 +153,13 @@ impl Watch {
         self.bar.set_style(ProgressStyle::default_spinner());
     }
 
-    /// Shows nothing any more: the report itself is shown.
+    /// The last stage: the report itself is shown.
+    pub fn reports(&self) {
+        self.stage("reports");
+        self.hide();
+    }
+
+    /// Shows nothing any more.
     pub fn hide(&self) {
         self.bar.finish_and_clear();
     }
@@ -169,7 +182,7 @@ impl State {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn watch(&self) {
+    fn watch(self: &Arc<State>) {
         let mut progress = self.progress();
         while !progress.over {
             let waited = self.changed.wait_timeout(progress, PAUSE);
@@ -177,7 +190,7 @@ impl State {
             if progress.over {
                 break;
             }
-            if self.until.is_some_and(|until| Instant::now() >= until + GRACE) {
+            if self.until.is_some_and(|until| Instant::now() >= until + grace()) {
                 let status = if progress.found.witnessed > 0 {
                     ExitCode::Witnessed
                 } else {
@@ -195,9 +208,25 @@ impl State {
         }
     }
 
-    /// Ends the process at once, whatever its other threads do.
-    fn end(&self, progress: &Progress, what: &str, remedy: &str, status: ExitCode) -> ! {
-        let (trace, stage) = (self.trace.display(), progress.stage);
+    /// Ends the process, whatever its other threads do, also if nobody reads what it says.
+    fn end(self: &Arc<State>, progress: &Progress, what: &str, remedy: &str, status: ExitCode) -> ! {
+        let words = self.last_words(progress, what, remedy);
+        let (said, is_said) = channel();
+        let (state, aloud) = (Arc::clone(self), words.clone());
+        let speaker = thread::Builder::new().spawn(move || {
+            state.say_last(aloud);
+            let _ = said.send(());
+        });
+        match speaker {
+            Ok(_) => drop(is_said.recv_timeout(FAREWELL)),
+            Err(_) => self.say_last(words),
+        }
+        signal_hook::low_level::exit(i32::from(status as u8))
+    }
+
+    /// Why it is ended, and what was decided.
+    fn last_words(&self, progress: &Progress, what: &str, remedy: &str) -> (String, Option<Summary>) {
+        let stage = progress.stage;
         let decided = match (progress.pairs, progress.kept) {
             (None, _) => "no pair is decided yet".to_owned(),
             (Some(all), true) => format!(
@@ -210,7 +239,6 @@ impl State {
             ),
         };
         let why = format!("{what} ({stage}): {decided}; try {remedy}");
-        say!("witness: {trace}: {why}");
         let summary = progress.pairs.map(|all| {
             let Summary {
                 witnessed,
@@ -223,6 +251,11 @@ impl State {
                 ..progress.found
             }
         });
+        (why, summary)
+    }
+
+    fn say_last(&self, (why, summary): (String, Option<Summary>)) {
+        say!("witness: {}: {why}", self.trace.display());
         match summary {
             Some(summary) => say!("SUMMARY: witness: {summary}"),
             None => say!("SUMMARY: witness: nothing decided"),
@@ -232,8 +265,13 @@ impl State {
             let why = &why;
             reports.write_unfinished(&Unfinished { trace, why, summary });
         }
-        signal_hook::low_level::exit(i32::from(status as u8))
     }
+}
+
+/// How long this process may go on after the limit, with the memory that it has.
+fn grace() -> Duration {
+    let gigabytes = Bytes::in_use().map_or(0, |used| used.0 >> 30) as u32;
+    GRACE.saturating_sub(TAKEN_BACK.saturating_mul(gigabytes))
 }
 
 fn watched() -> MutexGuard<'static, Option<Arc<State>>> {
@@ -272,9 +310,11 @@ pub fn out_of_memory(size: usize) -> ! {
         && let Ok(progress) = state.progress.try_lock()
     {
         let remedy = format!("a larger limit (`ulimit -v`) if there is one, {SMALLER}");
-        state.end(&progress, &what, &remedy, ExitCode::BadInput);
+        // There is no memory for another thread.
+        state.say_last(state.last_words(&progress, &what, &remedy));
+    } else {
+        say!("witness: {what}");
     }
-    say!("witness: {what}");
     signal_hook::low_level::exit(i32::from(ExitCode::BadInput as u8))
 }
 

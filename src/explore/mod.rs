@@ -43,7 +43,8 @@ pub use goal::{Goal, Side, Waiting};
 pub use journal::JournalError;
 pub use program::{Names, Program, ProgramError, Then, by_turns};
 pub use session::{
-    Divergence, End, Followed, Learnt, Move, Onward, Opening, Prefix, PrefixThread, Ran, Remembered, Session, Wanted,
+    Checksum, Divergence, End, Followed, Learnt, Move, Onward, Opening, Prefix, PrefixThread, Ran, Remembered, Session,
+    Wanted,
 };
 pub use states::{Limits, Searched, search};
 

@@ -4,7 +4,8 @@ use super::beyond::beyond;
 use super::delays::{Delays, meetings};
 use super::journal::{Entry, Journal, JournalError, Subject};
 use super::{
-    Divergence, End, FailsIf, Followed, Learnt, Move, Onward, Opening, Prefix, Ran, Remembered, Session, Wanted,
+    Checksum, Divergence, End, FailsIf, Followed, Learnt, Move, Onward, Opening, Prefix, Ran, Remembered, Session,
+    Wanted,
 };
 use crate::forest::{Action, Forest, NodeId, Operation, Outcome, Picture, Reservation, Run, TreeId};
 use crate::own;
@@ -111,9 +112,6 @@ const MANY_MEETINGS: u64 = 1_000;
 
 /// A run is ended after so many events, if nothing else is said: many programs that do not end by then wait in a loop.
 const USUAL_LIMIT: u64 = 100_000;
-
-/// Bytes of the trace of a run that was kept, at most.
-const LARGEST_KEPT: u64 = 1 << 32;
 
 /// The first one is made again without, if it does not; but the trace of so many events takes a gigabyte of memory.
 const MOST_EVENTS: u64 = 10_000_000;
@@ -658,7 +656,7 @@ impl Session for Program {
         if self.is_unsearched && run > 0 && learnt.shows.is_empty() {
             // What it shows is for its analysis to say, which is made by now or not at all; and it takes much room.
             let learnt = Learnt {
-                checksum: Some(checksum(&trace)),
+                checksum: Some(Checksum::of(&trace)),
                 ..learnt.clone()
             };
             journal.add(&learnt, &[])?;
@@ -685,7 +683,7 @@ impl Session for Program {
         self.runs += 1;
         if let Some(expected) = &learnt.checksum {
             let path = self.trace_of(number);
-            let is_kept = safe_files::read(&path, LARGEST_KEPT).is_ok_and(|kept| checksum(&kept) == *expected);
+            let is_kept = safe_files::read(&path, expected.bytes).is_ok_and(|kept| Checksum::of(&kept) == *expected);
             if !is_kept && fs::symlink_metadata(&path).is_ok() {
                 let removed = fs::remove_file(&path);
                 removed.map_err(|source| ProgramError::Keep { path, source })?;
@@ -701,11 +699,6 @@ impl Session for Program {
         }
         Ok(Some(Remembered { run, learnt }))
     }
-}
-
-/// Tells a trace from all others.
-fn checksum(trace: &[u8]) -> String {
-    blake3::hash(trace).to_string()
 }
 
 /// Whether threads wait in loops at the end of a run.

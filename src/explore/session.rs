@@ -68,7 +68,27 @@ pub struct Learnt {
     pub shows: Vec<What>,
     /// Of a run that was not searched and of which the trace is not kept: a checksum of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checksum: Option<String>,
+    pub checksum: Option<Checksum>,
+}
+
+/// Tells a trace from all others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checksum {
+    /// How long it is: of what has its name, no more is read.
+    pub bytes: u64,
+    /// Its digest.
+    pub digest: String,
+}
+
+impl Checksum {
+    /// That of a trace.
+    #[must_use]
+    pub fn of(trace: &[u8]) -> Checksum {
+        Checksum {
+            bytes: trace.len() as u64,
+            digest: blake3::hash(trace).to_string(),
+        }
+    }
 }
 
 /// A run of an earlier session.

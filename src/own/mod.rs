@@ -110,11 +110,15 @@ impl Own {
     /// # Errors
     /// If it cannot be read.
     pub fn seal_of_trace(&self, trace: &Path) -> io::Result<Seal> {
-        let mut hasher = self.hasher("trace");
-        let mut file = File::open(trace)?;
+        let file = File::open(trace)?;
         if !file.metadata()?.is_file() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
+        self.seal_of_file(file)
+    }
+
+    fn seal_of_file(&self, mut file: File) -> io::Result<Seal> {
+        let mut hasher = self.hasher("trace");
         let mut room = vec![0; 1 << 20];
         loop {
             match file.read(&mut room) {
@@ -127,12 +131,13 @@ impl Own {
         Ok(Seal(*hasher.finalize().as_bytes()))
     }
 
-    /// A trace was recorded here.
+    /// A trace was recorded here. In a folder that others can write to, something else may have its name by now: only a
+    /// file of the caller's, with no other name, is taken for what was written.
     ///
     /// # Errors
     /// If it cannot be read, or that cannot be written down.
     pub fn remember(&self, trace: &Path) -> io::Result<()> {
-        let seal = self.seal_of_trace(trace)?;
+        let seal = self.seal_of_file(safe_files::open_to_change(trace)?)?;
         let path = self.folder.join(RECORDED);
         if fs::symlink_metadata(&path).is_ok_and(|about| about.len() >= MOST) {
             let all = safe_files::read(&path, 2 * MOST)?;
@@ -256,6 +261,20 @@ mod tests {
         assert!(!others.has_recorded(&trace));
         assert_ne!(own.seal("x", &[b"ab", b"c"]), own.seal("x", &[b"a", b"bc"]));
         assert_ne!(own.seal("x", &[b"a"]), own.seal("y", &[b"a"]));
+    }
+
+    #[test]
+    fn what_took_the_name_of_a_trace_is_not_remembered_as_recorded() {
+        let folder = ScratchFolder::new("own-swapped").unwrap();
+        let own = Own::at(&folder.path().join("state")).unwrap();
+        let (foreign, trace) = (folder.path().join("foreign"), folder.path().join("trace"));
+        fs::write(&foreign, "of somebody else").unwrap();
+        std::os::unix::fs::symlink(&foreign, &trace).unwrap();
+        assert!(own.remember(&trace).is_err());
+        fs::remove_file(&trace).unwrap();
+        fs::hard_link(&foreign, &trace).unwrap();
+        assert!(own.remember(&trace).is_err());
+        assert!(!own.has_recorded(&foreign));
     }
 
     #[test]

@@ -132,6 +132,7 @@ fn append(partial: &Path, ring: &mut Ring, len: u64) -> Result<Salvage, RunError
 
 /// Appends what is in the ring to a trace that has so many events.
 fn finish<W: Write>(mut translator: Translator<W>, ring: &mut Ring, before: u64) -> Result<Salvage, RunError> {
+    translator.distrust();
     if let Err(error) = translator.follow(ring).and_then(|_| translator.follow_to_end(ring)) {
         let RunError::Corrupt(Corrupt { word }) = error else {
             return Err(error);

@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use safe_files::{Readers, beside as with_suffix};
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use trace_format::WriteError;
@@ -103,8 +103,14 @@ fn claim(path: &Path) -> io::Result<Claim> {
         // Its last holder may have removed it meanwhile.
         let (ours, there) = (lock.metadata()?, fs::metadata(&lock_path));
         if there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
+            // `-o Cargo` is not to cost anybody `Cargo.lock`.
+            if ours.len() > 0 && holder(&mut lock).is_none() {
+                let why = format!("{} is none of witness's: name another trace", lock_path.display());
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+            }
             // Only words for others.
-            let _ = lock.set_len(0).and_then(|()| write!(lock, "{}", std::process::id()));
+            let emptied = lock.set_len(0).and_then(|()| lock.rewind());
+            let _ = emptied.and_then(|()| write!(lock, "{}", std::process::id()));
             return Ok(Claim::Ours(TraceName {
                 path: path.to_owned(),
                 lock_path,
@@ -114,9 +120,13 @@ fn claim(path: &Path) -> io::Result<Claim> {
     }
 }
 
+/// Digits of a process's number, and one more.
+const LONGEST_NUMBER: u64 = 11;
+
 fn holder(lock: &mut File) -> Option<u32> {
     let mut text = String::new();
-    lock.read_to_string(&mut text).ok()?;
+    lock.rewind().ok()?;
+    lock.take(LONGEST_NUMBER).read_to_string(&mut text).ok()?;
     text.parse().ok()
 }
 
@@ -180,6 +190,37 @@ mod tests {
         let name = TraceName::claim(&wanted, Naming::NeverUsed).unwrap();
         assert_eq!(name.path(), folder.join("trace-3.bin"));
         drop(name);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_called_like_a_lock_is_not_touched() {
+        let folder = folder("no-lock");
+        let lock = folder.join("Cargo.lock");
+        for (content, is_ours) in [
+            ("version = 3\n", false),
+            ("12345678901234", false),
+            ("4242", true),
+            ("", true),
+        ] {
+            fs::write(&lock, content).unwrap();
+            for naming in [Naming::Exact, Naming::NextFree] {
+                let claimed = TraceName::claim(&folder.join("Cargo"), naming);
+                assert_eq!(claimed.is_ok(), is_ours, "{content:?}");
+                let here = fs::read_to_string(&lock).unwrap();
+                assert_eq!(
+                    here,
+                    if is_ours {
+                        std::process::id().to_string()
+                    } else {
+                        content.to_owned()
+                    }
+                );
+                drop(claimed);
+                assert_eq!(fs::read_to_string(&lock).ok().as_deref(), (!is_ours).then_some(content));
+                fs::write(&lock, content).unwrap();
+            }
+        }
         fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -17,7 +17,7 @@ use crate::verdict::{DeadlockKind, Find, Kind, Refutation, Regions, Unknown, Ver
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use trace_format::{ProgramEnd, TraceFile};
+use trace_format::ProgramEnd;
 
 /// The value of [`Results::schema`].
 pub const SCHEMA: &str = "witness-results/1";
@@ -565,10 +565,11 @@ impl TraceSummary {
             .to_owned(),
             program_failed: failure_of(*trace.program_end()),
             cut,
-            // Of a trace in another tool's format there is nothing to say.
-            standstill: TraceFile::open(path)
-                .and_then(|file| Standstill::of(&file))
-                .unwrap_or_default(),
+            // Of a trace in another tool's format there is nothing to say, nor of an end that is not looked at.
+            standstill: match trace.first_events() {
+                None => Standstill::of_path(path).unwrap_or_default(),
+                Some(_) => Standstill::default(),
+            },
         }
     }
 }

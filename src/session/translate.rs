@@ -17,6 +17,10 @@ use trace_format::{
 /// Why nothing follows after a process has executed a program that is not instrumented.
 const REPLACED: &str = "the process replaced its program: the new one is not recorded";
 
+/// Threads whose creation may have failed in a run, though others were created meanwhile: as many as can be alive at once (in
+/// `recorders/scheduler`), while there are hardly ever any.
+const MOST_FAILED: usize = 1 << 14;
+
 /// Blocks come as the program closes them. The encoder has left little that repeats; what higher levels
 /// find costs more time than the whole of the encoding.
 pub(crate) const WRITER: WriterOptions = WriterOptions {
@@ -31,6 +35,8 @@ pub(crate) struct Translator<W: Write = PartialFile> {
     meta: Meta,
     /// What the tables say of each thread.
     threads: Vec<ThreadInfo>,
+    /// How many threads may be told of.
+    room: usize,
     /// Bytes for the next row that wants some.
     text: Vec<u8>,
     /// The block that is being written.
@@ -101,6 +107,7 @@ impl<W: Write> Translator<W> {
         Self {
             writer,
             meta,
+            room: usize::MAX,
             threads,
             text: Vec::new(),
             block: Vec::new(),
@@ -111,6 +118,12 @@ impl<W: Write> Translator<W> {
             finished: false,
             begun: false,
         }
+    }
+
+    /// Of a ring that anybody may have made: each of its rows tells of one more thread, and of those whose creation has
+    /// failed. (Of a run along a plan, a row can tell of any number of them.)
+    pub(crate) fn distrust(&mut self) {
+        self.room = self.threads.len() + MOST_FAILED;
     }
 
     /// Says last what is known only when the program has ended; why the trace may lack something.
@@ -159,6 +172,7 @@ impl<W: Write> Translator<W> {
                     self.writer.encoded_block(&self.block, events)?;
                     ring.release(self.writer.bytes());
                 }
+                Row::Threads { count } if count as usize > self.room => return Err(ring.refuse().into()),
                 row => self.row(row),
             }
             // Not in the middle of a text.
@@ -226,6 +240,7 @@ impl<W: Write> Translator<W> {
     fn row(&mut self, row: Row) {
         match row {
             Row::Threads { count } => {
+                self.room = self.room.saturating_add(1);
                 while self.threads.len() < count as usize {
                     self.writer.define_thread(ThreadInfo::default());
                     self.threads.push(ThreadInfo::default());

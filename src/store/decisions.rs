@@ -6,7 +6,7 @@
 //! everything after its last good line is cut off, and a line that this user has not sealed is none. A shard must be
 //! complete; who has sealed it is said.
 
-use super::{Binding, LARGEST, PlanId, StoreError, at, remove};
+use super::{Binding, LARGEST, Plan, PlanId, StoreError, at, remove};
 use crate::analyze::{Decision, Shard};
 use safe_files::{Readers, make_folder};
 use serde::{Deserialize, Serialize};
@@ -245,13 +245,24 @@ struct Part {
     is_ours: bool,
 }
 
+impl Part {
+    /// Whether it has one decision of each candidate of its shard, and no others: each line may be good, and one of them
+    /// stand there twice in place of another.
+    fn decides(&self, plan: &Plan, number: u32, of: u32) -> bool {
+        let mut decided: Vec<u32> = self.decisions.iter().map(|decision| decision.number).collect();
+        decided.sort_unstable();
+        let all = 0..plan.candidates.len() as u32;
+        Shard::new(number, of).is_some_and(|shard| all.filter(|&number| shard.has(number)).eq(decided))
+    }
+}
+
 /// Reads the decisions of all shards of a plan, with which it was carried out in however many.
 ///
 /// # Errors
 /// [`StoreError::Shards`] if some are missing or belong to another plan, [`StoreError::DamagedShard`] if one is not as
 /// it was written.
-pub fn load_shards(folder: &Path, plan: &PlanId, binding: &Binding) -> Result<Shards, StoreError> {
-    let shards = folder.join("shards");
+pub fn load_shards(folder: &Path, plan: &Plan, binding: &Binding) -> Result<Shards, StoreError> {
+    let (shards, id) = (folder.join("shards"), plan.id());
     let mut found: BTreeMap<u32, BTreeMap<u32, Part>> = BTreeMap::new();
     let (mut foreign, mut together) = (Vec::new(), 0);
     let entries = match fs::read_dir(&shards) {
@@ -273,8 +284,12 @@ pub fn load_shards(folder: &Path, plan: &PlanId, binding: &Binding) -> Result<Sh
             return at(&path, Err(io::Error::other(why)));
         }
         let (header, part) = read_shard(&path, binding)?;
-        if header.plan == *plan && header.schema == SCHEMA {
+        if header.plan == id && header.schema == SCHEMA {
             let (number, of) = header.shard;
+            if !part.decides(plan, number, of) {
+                let line = 1;
+                return Err(StoreError::DamagedShard { path, line });
+            }
             found.entry(of).or_default().insert(number, part);
         } else {
             foreign.push(path);

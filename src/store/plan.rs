@@ -1,7 +1,7 @@
 //! The plan of an analysis: the trace, the options, and the candidates in their order. Several shards can carry it out,
 //! on machines that share nothing but the trace and the plan.
 
-use super::{LARGEST, StoreError, at, write};
+use super::{Binding, LARGEST, StoreError, at, write};
 use crate::analyze::Shard;
 use crate::candidates::Candidate;
 use crate::results::{Options, tool};
@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// The value of [`Plan::schema`].
 pub const PLAN_SCHEMA: &str = "witness-plan/1";
+/// What plans are sealed as: what they do not look for is not found.
+const PURPOSE: &str = "plan";
 
 /// A plan: two that are equal have equal results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +38,16 @@ pub struct Plan {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 fn is_zero(count: &usize) -> bool {
     *count == 0
+}
+
+/// As it lies in a file.
+#[derive(Serialize, Deserialize)]
+struct Sealed {
+    #[serde(flatten)]
+    plan: Plan,
+    /// That of whoever wrote it.
+    #[serde(default)]
+    seal: String,
 }
 
 /// One candidate of a plan.
@@ -105,27 +117,31 @@ impl Plan {
     ///
     /// # Errors
     /// [`StoreError::Io`].
-    pub fn save(&self, folder: &Path) -> Result<PathBuf, StoreError> {
+    pub fn save(&self, folder: &Path, binding: &Binding) -> Result<PathBuf, StoreError> {
         at(folder, make_folder(folder))?;
         let path = Plan::path(folder);
-        let mut json = serde_json::to_vec_pretty(self).expect("a plan has string keys only");
+        let sealed = Sealed {
+            plan: self.clone(),
+            seal: binding.seal(PURPOSE, &[self.id().0.as_bytes()]),
+        };
+        let mut json = serde_json::to_vec_pretty(&sealed).expect("a plan has string keys only");
         json.push(b'\n');
         write(&path, &json)?;
         Ok(path)
     }
 
-    /// Reads the plan of a trace from a folder.
+    /// Reads the plan of a trace from a folder, and whether this user has written it.
     ///
     /// # Errors
     /// [`StoreError`] if there is none, or it is malformed, or one of another trace or version.
-    pub fn load(folder: &Path, trace: TraceId) -> Result<Plan, StoreError> {
+    pub fn load(folder: &Path, trace: TraceId, binding: &Binding) -> Result<(Plan, bool), StoreError> {
         let path = Plan::path(folder);
         let json = match safe_files::read(&path, LARGEST) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(StoreError::NoPlan { path }),
             read => at(&path, read)?,
         };
-        let plan: Plan = match serde_json::from_slice(&json) {
-            Ok(plan) => plan,
+        let Sealed { plan, seal } = match serde_json::from_slice(&json) {
+            Ok(sealed) => sealed,
             Err(source) => return Err(StoreError::MalformedPlan { path, source }),
         };
         let other = [
@@ -134,7 +150,10 @@ impl Plan {
             (plan.trace == trace.to_string(), "trace"),
         ];
         match other.into_iter().find(|&(same, _)| !same) {
-            None => Ok(plan),
+            None => {
+                let is_ours = binding.has_sealed(&seal, PURPOSE, &[plan.id().0.as_bytes()]);
+                Ok((plan, is_ours))
+            }
             Some((_, what)) => Err(StoreError::OtherPlan { path, what }),
         }
     }

@@ -5,6 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
+use trace_format::{
+    MemRange, Meta, Op, PendingInfo, PendingKind, ProgramEnd, StackId, ThreadId, ThreadInfo, TraceWriter, WriterOptions,
+};
 
 /// A folder with a trace of some length.
 fn folder(name: &str, events: &str) -> PathBuf {
@@ -253,6 +256,52 @@ fn the_first_events_can_be_analyzed_alone() {
         let arguments = [refused, &["--first-events", "7"], program].concat();
         witness(&folder, &arguments).status(2);
     }
+}
+
+/// A pass over all of a long trace, to see who waits at its end, would cost more than its beginning.
+#[test]
+fn of_a_beginning_the_end_of_the_run_is_not_told() {
+    let folder = folder("end", "1");
+    let mut writer = TraceWriter::create(&folder.join("w.bin"), &WriterOptions::default()).expect("a trace");
+    let threads = [(); 2].map(|()| writer.define_thread(ThreadInfo::default()));
+    for number in 0..10 {
+        let mem = MemRange {
+            addr: 0x1000 + number * 8,
+            size: 8,
+        };
+        let write = Op::Write { mem, value: 1 };
+        writer.event(threads[number as usize % 2], 1, write).expect("an event");
+    }
+    let joins = |(thread, before): (u32, u64)| PendingInfo {
+        thread: ThreadId(thread),
+        before,
+        kind: PendingKind::Join,
+        pc: 1,
+        stack: StackId::EMPTY,
+        addr: u64::from(1 - thread),
+    };
+    writer.set_meta(Meta {
+        pending: [(0, 9), (1, 10)].map(joins).to_vec(),
+        ..Meta::default()
+    });
+    writer.finish(ProgramEnd::Deadlock).expect("a trace");
+    let whole = witness(&folder, &["analyze", "w.bin", "--time-limit", "60"]).status(67);
+    assert!(whole.stdout.contains("ended in a deadlock"), "{}", whole.stdout);
+    let first = witness(&folder, &["analyze", "w.bin", "--first-events", "8"]).status(3);
+    assert!(!first.stdout.contains("deadlock"), "{}", first.stdout);
+    let json = witness(&folder, &["analyze", "w.bin", "--first-events", "8", "--json"])
+        .status(3)
+        .stdout;
+    let results: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let waits = results["trace"]["standstill"]["waits"].as_array();
+    assert!(waits.is_none_or(Vec::is_empty), "{json}");
+    let json = witness(&folder, &["analyze", "w.bin", "--json"]).status(67).stdout;
+    let results: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(
+        results["trace"]["standstill"]["waits"].as_array().map(Vec::len),
+        Some(2),
+        "{json}"
+    );
 }
 
 #[test]

@@ -5,9 +5,11 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 use trace_format::{
-    MemRange, Meta, ObjectInfo, ObjectKind, Op, ProgramEnd, ThreadId, ThreadInfo, TraceWriter, VariableInfo,
-    WriterOptions,
+    MemRange, Meta, ObjectInfo, ObjectKind, Op, ProgramEnd, SourceInfo, ThreadId, ThreadInfo, TraceFile, TraceWriter,
+    VariableInfo, WriterOptions,
 };
 
 /// The strongest compression that is common.
@@ -16,7 +18,8 @@ const SMALL: WriterOptions = WriterOptions {
     zstd_level: 19,
 };
 
-fn writer(place: &Place, name: &str) -> TraceWriter {
+/// Of a native trace with one thread.
+pub fn writer(place: &Place, name: &str) -> TraceWriter {
     let mut writer = TraceWriter::create(&place.path(name), &SMALL).expect("a trace");
     writer.set_meta(Meta::default());
     writer.define_thread(ThreadInfo::default());
@@ -111,7 +114,12 @@ fn a_ring_neither_fills_the_disk_nor_goes_on_for_ever() {
     let place = Place::new("endless-ring");
     place.record();
     let bytes = cut(&place);
-    let mut ring = crate::links::ring();
+    let mut ring = crate::links::ring(0);
+    // Rows that can be read around and around: each says that there is no thread.
+    let content = ring.len() - (512 * 8 + 4096);
+    ring[content..content + 512 * 8]
+        .chunks_exact_mut(8)
+        .for_each(|row| row[0] = 1);
     for rows in [u64::MAX, 1 << 40, 1 << 20] {
         let at = std::mem::offset_of!(recorder_ring::layout::Header, rows);
         ring[at..at + 8].copy_from_slice(&rows.to_le_bytes());
@@ -121,28 +129,38 @@ fn a_ring_neither_fills_the_disk_nor_goes_on_for_ever() {
             .expect("a trace");
         fs::write(place.path("cut.bin.ring"), &ring).expect("a ring");
         let said = place.witness(&["info", "cut.bin.partial"]).status(0).stderr;
-        assert!(said.contains("damaged at word"), "{said}");
+        assert!(said.contains("damaged at word 512"), "{said}");
         let length = fs::metadata(place.path("cut.bin.partial")).expect("the trace").len();
         assert!(length < 1 << 20, "{length}");
     }
 }
 
-/// A row that says that there are four billion threads, beside a trace that was cut.
+/// A row that says that there are many threads, beside a trace that was cut: they are made one by one, or not at all.
 #[test]
 fn a_ring_does_not_make_threads_of_a_number() {
     let place = Place::new("ring-threads");
     place.record();
-    fs::write(place.path("cut.bin.partial"), cut(&place)).expect("a trace");
-    let mut ring = crate::links::ring();
-    let rows = ring.len() - (512 * 8 + 4096);
-    ring[rows..rows + 8].copy_from_slice(&(1 | u64::from(u32::MAX) << 8).to_le_bytes());
-    let at = std::mem::offset_of!(recorder_ring::layout::Header, rows);
-    ring[at..at + 8].copy_from_slice(&1u64.to_le_bytes());
-    fs::write(place.path("cut.bin.ring"), &ring).expect("a ring");
-    let said = place.witness(&["info", "cut.bin.partial"]).status(0).stderr;
-    assert!(said.contains("damaged at word 0"), "{said}");
-    let length = fs::metadata(place.path("cut.bin.partial")).expect("the trace").len();
-    assert!(length < 1 << 20, "{length}");
+    let threads = TraceFile::open(&place.path("trace.bin")).expect("a trace");
+    let threads = threads.tables().threads.len() as u32;
+    for (count, is_good) in [
+        (u32::MAX, false),
+        (recorder_ring::plan::MAX_THREADS, false),
+        (100_000, false),
+        (threads + 1, true),
+    ] {
+        fs::write(place.path("cut.bin.partial"), cut(&place)).expect("a trace");
+        let mut ring = crate::links::ring(0);
+        let rows = ring.len() - (512 * 8 + 4096);
+        ring[rows..rows + 8].copy_from_slice(&(1 | u64::from(count) << 8).to_le_bytes());
+        let at = std::mem::offset_of!(recorder_ring::layout::Header, rows);
+        ring[at..at + 8].copy_from_slice(&1u64.to_le_bytes());
+        fs::write(place.path("cut.bin.ring"), &ring).expect("a ring");
+        let said = place.witness(&["info", "cut.bin.partial"]).status(0).stderr;
+        assert_eq!(said.contains("damaged at word 0"), !is_good, "{count}: {said}");
+        let made = TraceFile::open(&place.path("cut.bin.partial")).expect("a trace");
+        let expected = if is_good { count } else { threads };
+        assert_eq!(made.tables().threads.len() as u32, expected, "{count}");
+    }
 }
 
 /// Threads and locks of which an analysis keeps the square.
@@ -187,7 +205,7 @@ fn many_threads_and_nested_locks_are_refused_before_they_cost_much() {
 }
 
 /// Accesses of one variable, each at a position of its own: what they conflict in grows with the square.
-fn crowded(place: &Place, name: &str, positions: u64) {
+pub fn crowded(place: &Place, name: &str, positions: u64) {
     let mut crowd = writer(place, name);
     crowd.define_thread(ThreadInfo::default());
     let mem = MemRange { addr: 0x1000, size: 4 };
@@ -300,4 +318,86 @@ fn what_is_read_beside_a_trace_has_limits_of_its_own() {
     fs::write(place.path("design"), lines).expect("a design");
     let priorities = ["analyze", "trace.bin", "--design", "design", "--json"];
     place.witness(&priorities).status(66);
+}
+
+/// Thousands of threads in each of two functions that a file keeps apart: their pairs are millions.
+#[test]
+fn functions_that_are_kept_apart_cost_no_memory_for_each_pair_of_threads() {
+    const THREADS: u32 = 40_000;
+    let place = Place::new("apart");
+    let mut many = writer(&place, "many.bin");
+    for _ in 0..THREADS {
+        many.define_thread(ThreadInfo::default());
+    }
+    for (pc, function) in [(1, "one"), (2, "other")] {
+        many.define_source(SourceInfo {
+            pc,
+            function: Some(function.to_owned()),
+            file: "a.c".to_owned(),
+            line: pc as u32,
+        });
+    }
+    many.event(ThreadId(0), 0, Op::Begin).expect("an event");
+    let mem = MemRange { addr: 0x1000, size: 4 };
+    for number in 1..=THREADS {
+        let thread = ThreadId(number);
+        let write = Op::Write { mem, value: 1 };
+        many.event(thread, u64::from(1 + number % 2), write).expect("an event");
+    }
+    many.finish(ProgramEnd::Exited(0)).expect("a trace");
+    fs::write(place.path("design"), "apart: one other\n").expect("a design");
+    let outcome = place.witness(&[
+        "analyze",
+        "many.bin",
+        "--find",
+        "races",
+        "--design",
+        "design",
+        "--max-pairs",
+        "1",
+        "--memory-limit",
+        "400",
+    ]);
+    assert!(!outcome.stderr.contains("out of memory"), "{outcome:?}");
+    assert!(matches!(outcome.status, 0 | 3 | 66), "{outcome:?}");
+}
+
+/// Whoever should read what is said may not: a pipe that nobody opens, or that is full.
+#[test]
+fn a_limit_holds_though_nobody_reads_what_is_said() {
+    let place = Place::new("unread");
+    crowded(&place, "crowd.bin", 60);
+    let pipe = place.path("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+    assert!(made.success());
+    // Each is said to hide nothing.
+    let lines: String = (0..20_000).map(|number| format!("race:f{number}\n")).collect();
+    fs::write(place.path("suppressions"), lines).expect("suppressions");
+    let unread = ["analyze", "crowd.bin", "--time-limit", "3"];
+    for more in [
+        // A report of which nobody opens the other end.
+        &["--report", "html=pipe"][..],
+        // Standard output that is full.
+        &["--report", "json"],
+        // Standard error that is full.
+        &["--suppressions", "suppressions", "--report", "json=r.json"],
+    ] {
+        let _ = fs::remove_dir_all(place.path("crowd.bin.witnesses"));
+        let mut command = place.command(&[&unread[..], more].concat());
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut running = command.spawn().expect("witness runs");
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = running.try_wait().expect("a child") {
+                break status;
+            }
+            if begun.elapsed() > Duration::from_secs(60) {
+                running.kill().expect("it can be killed");
+                panic!("{more:?}: it waits");
+            }
+            sleep(Duration::from_millis(10));
+        };
+        // Some races were witnessed by then, whatever came of the report.
+        assert_eq!(status.code(), Some(66), "{more:?}");
+    }
 }

@@ -10,14 +10,17 @@ mod command;
 mod commands;
 mod environment;
 mod explorations;
+mod imports;
 mod links;
 mod live;
 #[path = "../../fuzz/src/native.rs"]
 mod native;
 mod one_room;
+mod outputs;
 mod place;
 mod planted;
 mod random;
+mod shell;
 mod sources;
 mod store;
 mod words;

@@ -14,8 +14,7 @@ const MAKERS: [&str; 6] = [
 ];
 
 /// Files that do, and why they may.
-const KNOWN: [(&str, &str); 4] = [
-    ("src/cli/complete.rs", "manual pages, into a folder that the user names"),
+const KNOWN: [(&str, &str); 3] = [
     ("src/cli/doctor.rs", "inside of a scratch folder"),
     (
         "src/cli/reports.rs",

@@ -8,6 +8,11 @@ mod store;
 use crate::commands;
 use crate::place::Place;
 use std::fs;
+use witness::analyze::{Options, analyze};
+use witness::encode::Form;
+use witness::import::{self, Format};
+use witness::trace::Trace;
+use witness::verdict::{Find, Kind, Regions, Verdict};
 
 /// Rounds of each; `HOSTILE_ROUNDS` asks for more.
 fn rounds() -> u64 {
@@ -36,6 +41,15 @@ fn rings_of_random_content() {
         }
         rings::ring(&input);
     }
+}
+
+/// What the fuzzer found: a row that speaks of four billion threads.
+#[test]
+fn a_ring_that_was_found_stands_for_no_threads() {
+    rings::ring(&[
+        0xef, 0x00, 0x08, 0xff, 0xff, 0xff, 0x6a, 0x6b, 0x2b, 0x08, 0x01, 0x01, 0x00, 0x32, 0xff, 0x00, 0x00, 0x00,
+        0xff, 0xe9,
+    ]);
 }
 
 #[test]
@@ -83,6 +97,63 @@ fn traces_of_random_content() {
     for _ in 0..rounds() {
         commands::all(&bytes(&mut random));
     }
+}
+
+/// Every trace of three lines that is an execution is analyzed, in both forms of the formula: no schedule is rejected.
+#[test]
+fn no_trace_of_three_lines_is_too_short() {
+    let ops = [
+        "r(x)",
+        "w(x)",
+        "acq(l)",
+        "rel(l)",
+        "wait(l)",
+        "notify(l)",
+        "notifyAll(l)",
+        "branch",
+        "begin",
+        "end",
+        "fork(T1)",
+        "join(T1)",
+    ];
+    let lines: Vec<String> = ["T0", "T1"]
+        .iter()
+        .flat_map(|thread| ops.iter().map(move |op| format!("{thread}|{op}|")))
+        .filter(|line| !line.starts_with("T1|fork") && !line.starts_with("T1|join"))
+        .collect();
+    let (mut executions, mut witnessed) = (0, [0; 2]);
+    for (one, two, three) in lines
+        .iter()
+        .flat_map(|one| lines.iter().map(move |two| (one, two)))
+        .flat_map(|(one, two)| lines.iter().map(move |three| (one, two, three)))
+    {
+        let text = format!("{one}1\n{two}2\n{three}3\n");
+        let Ok(opened) = import::read("three.std", text.clone().into_bytes(), Some(Format::Std), false) else {
+            continue;
+        };
+        let trace = Trace::from_file(&opened.file).expect("it loads");
+        executions += 1;
+        for (form, witnessed) in [Form::Prefix, Form::WholeTrace].into_iter().zip(&mut witnessed) {
+            let options = Options {
+                form,
+                find: Find::of(&Kind::ALL),
+                regions: Regions::All,
+                ..Options::default()
+            };
+            let analysis = analyze(&trace, &options);
+            let rejected: Vec<&str> = analysis.rejected.iter().map(|rejected| &*rejected.reason).collect();
+            assert!(rejected.is_empty(), "{form:?}: {rejected:?}:\n{text}");
+            let verdicts = analysis.pairs.iter().map(|pair| &pair.verdict);
+            *witnessed += verdicts
+                .filter(|verdict| matches!(verdict, Verdict::Witnessed(_)))
+                .count();
+        }
+    }
+    // What the whole-trace form finds, the other finds too.
+    assert!(
+        executions > 1_000 && witnessed[1] > 10 && witnessed[0] >= witnessed[1],
+        "{executions}, {witnessed:?}"
+    );
 }
 
 /// The commands themselves: with any content of a trace whose checksums are right, they end with a status that says

@@ -4,6 +4,12 @@ use crate::command::run;
 use crate::place::Place;
 use serde_json::{Value, json};
 use std::fs;
+use std::path::Path;
+use trace_format::{MemRange, ObjectInfo, ObjectKind, Op, ProgramEnd, ThreadId, ThreadInfo, TraceFile};
+use witness::analyze::{Options, Shard, with_candidates};
+use witness::results;
+use witness::store::{self, Binding, Plan};
+use witness::trace::Trace;
 
 /// What is made of the line of a shard or journal: a race that cannot be seen.
 fn refuted(line: &str) -> String {
@@ -21,7 +27,7 @@ fn sealed(head: &str, json: &str) -> String {
     format!("{:08x} {rest}\n", crc32c::crc32c(rest.as_bytes()))
 }
 
-fn forge(path: &std::path::Path) -> String {
+fn forge(path: &Path) -> String {
     let text = fs::read_to_string(path).expect("a file");
     let forged: String = text.lines().map(refuted).collect();
     fs::write(path, &forged).expect("a file");
@@ -200,4 +206,154 @@ fn malformed_schedules_end_with_2() {
         }
     }
     assert!(changed > 10, "{changed}");
+}
+
+/// Each line of a shard may be the user's own, and one of them stand there in place of another.
+#[test]
+fn a_pair_that_a_shard_leaves_out_is_missed() {
+    let place = Place::new("short-shard");
+    place.record();
+    crate::bombs::crowded(&place, "crowd.bin", 6);
+    place.witness(&["plan", "crowd.bin"]).status(0);
+    place.witness(&["analyze", "crowd.bin", "--shard", "1/1"]).status(0);
+    let path = place.path("crowd.bin.witnesses/shards/1-of-1.decisions");
+    let text = fs::read_to_string(&path).expect("a shard");
+    let lines: Vec<&str> = text.lines().collect();
+    let decisions = 1..lines.len() - 1;
+    assert!(decisions.len() > 2, "{text}");
+    let merge = |order: &[usize], status: i32| {
+        let forged: String = order.iter().map(|&line| format!("{}\n", lines[line])).collect();
+        fs::write(&path, forged).expect("a file");
+        place.witness(&["merge", "crowd.bin"]).status(status)
+    };
+    for left_out in decisions.clone() {
+        let other = if left_out == 1 { 2 } else { 1 };
+        let mut order: Vec<usize> = (0..lines.len()).collect();
+        order[left_out] = other;
+        let outcome = merge(&order, 2);
+        assert!(
+            outcome.stderr.contains("the file is damaged or incomplete"),
+            "{outcome:?}"
+        );
+        let trusting = place.witness(&["merge", "crowd.bin", "--trust"]).status(2);
+        assert!(
+            trusting.stderr.contains("the file is damaged or incomplete"),
+            "{trusting:?}"
+        );
+    }
+    // In another order it says the same.
+    let whole = merge(&(0..lines.len()).collect::<Vec<_>>(), 66);
+    let mut order: Vec<usize> = (0..lines.len()).collect();
+    order.swap(1, decisions.end - 1);
+    assert_eq!(merge(&order, 66).stdout, whole.stdout);
+}
+
+/// What a plan does not look for is not found: whoever made it has to be known.
+#[test]
+fn a_forged_plan_hides_no_race() {
+    let place = Place::new("forged-plan");
+    place.record();
+    place.witness(&["plan", "trace.bin"]).status(0);
+    let path = place.path("trace.bin.witnesses/plan.json");
+    let own: Value = serde_json::from_slice(&fs::read(&path).expect("a plan")).expect("an object");
+    for seal in [own["seal"].clone(), json!("-"), Value::Null] {
+        let mut forged = own.clone();
+        forged["options"]["find"] = json!(["deadlocks"]);
+        forged["candidates"] = json!([]);
+        match seal {
+            Value::Null => drop(forged.as_object_mut().expect("an object").remove("seal")),
+            seal => forged["seal"] = seal,
+        }
+        fs::write(&path, forged.to_string()).expect("a file");
+        place.witness(&["analyze", "trace.bin", "--shard", "1/1"]).status(0);
+        let outcome = place.witness(&["merge", "trace.bin"]).status(2);
+        for part in ["plan.json", "--trust"] {
+            assert!(outcome.stderr.contains(part), "{outcome:?}");
+        }
+        let trusting = place.witness(&["merge", "trace.bin", "--trust"]).status(0);
+        assert!(trusting.stderr.contains("plan.json"), "{trusting:?}");
+    }
+    fs::write(&path, own.to_string()).expect("a file");
+    place.witness(&["analyze", "trace.bin", "--shard", "1/1"]).status(0);
+    place.witness(&["merge", "trace.bin"]).status(66);
+}
+
+/// A plan may lie beside a trace of which `witness plan` would not make one.
+#[test]
+fn no_execution_is_no_execution_whatever_lies_beside_it() {
+    let place = Place::new("planned-nonsense");
+    let mut writer = crate::bombs::writer(&place, "no.bin");
+    writer.define_thread(ThreadInfo::default());
+    let lock = writer.define_object(ObjectInfo {
+        kind: ObjectKind::Mutex,
+        addr: 0x10,
+        name: None,
+        initial: 0,
+    });
+    let (mem, child) = (MemRange { addr: 0x1000, size: 4 }, ThreadId(1));
+    let acquire = Op::Acquire { lock, attempt: false };
+    for (thread, pc, op) in [
+        (0, 1, Op::Fork { child }),
+        (1, 2, Op::Begin),
+        (0, 3, acquire),
+        // The other one holds it.
+        (1, 4, acquire),
+        (0, 5, Op::Write { mem, value: 1 }),
+        (1, 6, Op::Write { mem, value: 2 }),
+        (1, 7, Op::Release { lock }),
+    ] {
+        writer.event(ThreadId(thread), pc, op).expect("an event");
+    }
+    writer.finish(ProgramEnd::Exited(0)).expect("a trace");
+    let trace = Trace::from_file(&TraceFile::open(&place.path("no.bin")).expect("a trace")).expect("it loads");
+    let options = Options::default();
+    let stored = results::Options {
+        instances: options.instances,
+        explanations: options.explanations,
+        budget: options.budget,
+        solver: options.solver,
+        model: options.form,
+        find: options.find,
+        regions: options.regions,
+        max_pairs: options.most_pairs,
+        first_events: None,
+    };
+    let plan = with_candidates(&trace, &options, |candidates, unlisted| {
+        assert!(!candidates.is_empty());
+        Plan::new(trace.id(), stored, candidates, unlisted)
+    });
+    let (folder, nobody) = (place.path("no.bin.witnesses"), Binding::of(&place.path("none")));
+    plan.save(&folder, &nobody).expect("a plan");
+    let refused = |arguments: &[&str]| {
+        let outcome = place.witness(arguments).status(2);
+        let said = "not a sequentially consistent execution";
+        assert!(outcome.stderr.contains(said), "{arguments:?}: {outcome:?}");
+        assert!(!outcome.stderr.contains("internal error"), "{arguments:?}: {outcome:?}");
+    };
+    refused(&["analyze", "no.bin", "--shard", "1/1"]);
+    refused(&["analyze", "no.bin", "--any-shard-of", "1"]);
+    // A shard of it, too.
+    let shard = Shard::new(1, 1).expect("a shard");
+    store::save_shard(&folder, &plan.id(), shard, Vec::new(), &nobody).expect("a shard");
+    refused(&["merge", "no.bin"]);
+    refused(&["merge", "no.bin", "--trust"]);
+    for arguments in [
+        &["analyze", "no.bin"][..],
+        &["analyze", "no.bin", "--model", "whole-trace"],
+        &[
+            "analyze",
+            "no.bin",
+            "--find",
+            "races,deadlocks,atomicity,order,null-pointer,stale-pointer",
+        ],
+        &["plan", "no.bin"],
+        &["replay", "no.bin"],
+        &["explain", "no.bin", "#4", "#5"],
+        &["explain", "no.bin", "#4", "#5", "#4"],
+    ] {
+        refused(arguments);
+    }
+    let report = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/confirm/reports/atomic_flag.drd");
+    refused(&["confirm", "no.bin", report.to_str().expect("text")]);
+    place.witness(&["check", "no.bin"]).status(1);
 }

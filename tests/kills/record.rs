@@ -65,7 +65,7 @@ fn a_recording_that_is_killed_lacks_nothing() {
             .spawn()
             .expect("witness starts");
         let mut errors = running.stderr.take().expect("a pipe");
-        moments.kill(&mut running);
+        let by_itself = moments.kill(&mut running);
         // The program has it, too: its end is the program's.
         let mut said = String::new();
         errors.read_to_string(&mut said).expect("text");
@@ -76,6 +76,10 @@ fn a_recording_that_is_killed_lacks_nothing() {
         );
 
         let (trace, partial) = (folder.join("t.bin"), folder.join("t.bin.partial"));
+        assert!(
+            !by_itself || trace.exists(),
+            "round {round}: it recorded nothing: {said}"
+        );
         let found = if trace.exists() {
             ended += 1;
             events(&trace)

@@ -5,7 +5,7 @@ use crate::command::{Outcome, run, witness};
 use crate::program::Program;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use witness::explore;
@@ -735,6 +735,15 @@ fn of_long_runs_that_show_nothing_only_their_checksums_stay() {
     assert!(again.stderr.contains("goes on after 2 runs"), "{}", again.stderr);
     assert!(!runs.join("2.bin").exists());
     assert!(journal() - before < first / 4, "{before} {} {first}", journal());
+    // Nor is it read to its end: a terabyte, none of which is on disk.
+    let sparse = std::fs::File::create(runs.join("2.bin")).unwrap();
+    sparse.set_len(1 << 40).unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -v 3000000; exec \"$0\" \"$@\""]);
+    shell.args([env!("CARGO_BIN_EXE_witness"), "explore", "-o", "runs"]);
+    shell.args(options).args(["3", "--"]).arg(program.file());
+    run(&program.folder, &mut shell).unwrap().expect(&[3]).unwrap();
+    assert!(!runs.join("2.bin").exists());
 }
 
 /// Which runs are made, what is found and said of them, and what is kept.

@@ -317,6 +317,14 @@ impl Ring {
         }
     }
 
+    /// The row that was taken last, of one word, is none that any runtime sends.
+    #[must_use]
+    pub fn refuse(&self) -> Corrupt {
+        Corrupt {
+            word: self.rows_taken.wrapping_sub(1),
+        }
+    }
+
     /// Takes the encoded events up to the position `end`, which a [`Row::Block`] names, into `out`.
     ///
     /// # Errors

@@ -51,7 +51,7 @@ const CLOSELY: Options = Options {
     most_pairs: super::MOST_PAIRS,
     beginning: super::Beginning {
         events: None,
-        seconds: None,
+        time: None,
     },
     mutation: None,
     until: None,

@@ -56,13 +56,8 @@ impl Mender {
 
     /// With `--repair`: gives back what somebody takes while this thread waits.
     pub(super) fn release_before_wait(&mut self, line: u64, thread: u32, wait: u64) -> Result<(), ImportError> {
-        let mut locks: Vec<u32> = self
-            .released
-            .iter()
-            .filter(|&&(at, _)| at == wait)
-            .map(|&(_, lock)| lock)
-            .collect();
-        locks.sort_unstable();
+        let released = self.released.range((wait, 0)..=(wait, u32::MAX));
+        let locks: Vec<u32> = released.map(|&(_, lock)| lock).collect();
         for lock in locks {
             let Some(depth) = self.give_up(thread, lock) else {
                 continue;

@@ -16,12 +16,13 @@ use super::record::{Names, Record, RecordOp, shown};
 use super::survey::Survey;
 use hashbrown::{HashMap, HashSet};
 use locks::Held;
+use std::collections::BTreeSet;
 use trace_format::Op;
-use waits::Waiting;
+use waits::{Asleep, Waiting};
 
 /// With `repair`: locks that somebody takes while their holder waits on something else, by the line at which that wait
 /// begins. They have to be given back before it.
-pub(super) type Released = HashSet<(u64, u32)>;
+pub(super) type Released = BTreeSet<(u64, u32)>;
 
 /// How a walk ends.
 pub(super) enum Finished {
@@ -47,8 +48,9 @@ pub(super) struct Mender {
     just_forked: HashMap<u32, (u32, u64)>,
     /// Lines of releases that were taken to come before the wait that stands before them.
     done_before: HashSet<u64>,
-    /// By thread. Few, so that a notify may look at all of them.
+    /// By thread.
     waiting: HashMap<u32, Waiting>,
+    asleep: Asleep,
     /// What is known to be given back before a wait, and what should have been.
     released: Released,
     missed: Released,
@@ -77,6 +79,7 @@ impl Mender {
             just_forked: HashMap::new(),
             done_before: HashSet::new(),
             waiting: HashMap::new(),
+            asleep: Asleep::default(),
             released,
             missed: Released::new(),
         })

@@ -9,6 +9,8 @@ use super::Mender;
 use super::locks::Held;
 use crate::import::error::{ImportError, Malformed};
 use crate::import::record::RecordOp;
+use hashbrown::HashMap;
+use std::collections::BTreeSet;
 use trace_format::{Op, WaitOutcome};
 
 /// A wait that has begun.
@@ -30,6 +32,27 @@ impl Waiting {
     /// Line of the `wait`.
     pub(super) fn line(&self) -> u64 {
         self.line
+    }
+
+    /// Whose turn it is to be woken: the least comes first.
+    fn turn(&self, thread: u32) -> (u64, u64, u32) {
+        (self.end.unwrap_or(u64::MAX), self.line, thread)
+    }
+}
+
+/// By condition: who waits and was not woken, in the order in which a notify wakes them.
+#[derive(Default)]
+pub(super) struct Asleep(HashMap<u32, BTreeSet<(u64, u64, u32)>>);
+
+impl Asleep {
+    fn add(&mut self, thread: u32, wait: &Waiting) {
+        self.0.entry(wait.condition).or_default().insert(wait.turn(thread));
+    }
+
+    fn remove(&mut self, thread: u32, wait: &Waiting) {
+        if let Some(asleep) = self.0.get_mut(&wait.condition) {
+            asleep.remove(&wait.turn(thread));
+        }
     }
 }
 
@@ -73,7 +96,9 @@ impl Mender {
         self.done_before.insert(known.next);
         self.begin_wait(line, thread, pc, line, lock)?;
         if let Some(wait) = self.waiting.get_mut(&thread) {
+            self.asleep.remove(thread, wait);
             (wait.end, wait.at_acquire) = (Some(acquire), true);
+            self.asleep.add(thread, wait);
         }
         Ok(())
     }
@@ -98,19 +123,18 @@ impl Mender {
         let known = self.survey.waits[&wait];
         let condition = known.condition;
         let depth = self.locks.remove(&lock).map_or(1, |held| held.depth);
-        self.waiting.insert(
-            thread,
-            Waiting {
-                condition,
-                lock,
-                depth,
-                pc,
-                line: wait,
-                end: Some(known.next).filter(|&next| next != 0),
-                at_acquire: known.acquires == Some(lock),
-                woken: false,
-            },
-        );
+        let wait = Waiting {
+            condition,
+            lock,
+            depth,
+            pc,
+            line: wait,
+            end: Some(known.next).filter(|&next| next != 0),
+            at_acquire: known.acquires == Some(lock),
+            woken: false,
+        };
+        self.asleep.add(thread, &wait);
+        self.waiting.insert(thread, wait);
         let (condition, lock) = (self.build.condition(condition), self.build.lock(lock));
         self.build.event(line, thread, pc, Op::WaitBegin { condition, lock })
     }
@@ -132,7 +156,9 @@ impl Mender {
         let pc = if at_acquire { pc } else { wait.pc };
         let woken = wait.woken;
         self.make_free(line, thread, lock)?;
-        self.waiting.remove(&thread);
+        if let Some(wait) = self.waiting.remove(&thread) {
+            self.asleep.remove(thread, &wait);
+        }
         let since = line;
         self.locks.insert(lock, Held { thread, depth, since });
         let outcome = if woken {
@@ -153,20 +179,23 @@ impl Mender {
     }
 
     pub(super) fn notify(&mut self, line: u64, thread: u32, pc: u64, condition: u32) -> Result<(), ImportError> {
-        let candidates = self.waiting.values_mut();
-        let unwoken = candidates.filter(|wait| wait.condition == condition && !wait.woken);
-        if let Some(first) = unwoken.min_by_key(|wait| (wait.end.unwrap_or(u64::MAX), wait.line)) {
-            first.woken = true;
-        }
+        let first = self.asleep.0.get_mut(&condition).and_then(BTreeSet::pop_first);
+        self.wake(first);
         let condition = self.build.condition(condition);
         self.build.event(line, thread, pc, Op::Notify { condition })
     }
 
+    fn wake(&mut self, asleep: impl IntoIterator<Item = (u64, u64, u32)>) {
+        for (_, _, thread) in asleep {
+            if let Some(wait) = self.waiting.get_mut(&thread) {
+                wait.woken = true;
+            }
+        }
+    }
+
     pub(super) fn notify_all(&mut self, line: u64, thread: u32, pc: u64, condition: u32) -> Result<(), ImportError> {
-        let candidates = self.waiting.values_mut();
-        candidates
-            .filter(|wait| wait.condition == condition)
-            .for_each(|wait| wait.woken = true);
+        let all = self.asleep.0.remove(&condition);
+        self.wake(all.into_iter().flatten());
         let condition = self.build.condition(condition);
         self.build.event(line, thread, pc, Op::NotifyAll { condition })
     }
