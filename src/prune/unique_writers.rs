@@ -187,8 +187,10 @@ impl<'t> Needs<'t> {
         }
     }
 
-    /// The first event of a thread that is in no prefix with this ending, as a place in the thread.
-    fn end(&self, ending: Ending<'_>, thread: ThreadId) -> u32 {
+    /// The first event of a thread that is in no prefix with this ending, as a place in the thread: one that the ending
+    /// spares, or one that needs such a one.
+    #[must_use]
+    pub fn end(&self, ending: Ending<'_>, thread: ThreadId) -> u32 {
         let of = |event: EventId| match self.trace.thread(event) == thread {
             true => self.trace.place(event),
             false => self.needed.first_after(self.trace, event, thread),

@@ -14,23 +14,28 @@
 //! before a read comes before the write that the read takes its value from. Then the cut is put in an order as
 //! near to π as the edges allow. If that violates something, the search divides there.
 //!
-//! Knows reads, writes, atomic operations, locks, and whatever must-happen-before covers. Waits on conditions and
-//! semaphores, and locks found held, it tries [as they were in π](conditions). A window with memory that unrecorded
-//! code changes, or locks that threads give back for each other, is left to Z3. Like all solvers here, it is not
-//! trusted: its schedules go to the checker, its refutations are compared with exhaustive search in the tests.
+//! Knows reads, writes, atomic operations, locks, waits on conditions and semaphores, once cells, locks found held, and
+//! whatever must-happen-before covers. What can come about in several ways it tries [as it was in π](conditions) first,
+//! then in [any way](choices). A window with memory that unrecorded code changes, or locks that threads give back for
+//! each other, is left to Z3. Like all solvers here, it is not trusted: its schedules go to the checker, its refutations
+//! are compared with exhaustive search in the tests.
 
+mod choices;
 mod conditions;
 mod joints;
 mod search;
 mod state;
+#[cfg(test)]
+mod tests;
+mod users;
 mod window;
 
 use crate::prune::{Ending, Needs};
 use crate::trace::{CellId, EventId, Op, Sections, ThreadId, Trace, Wakes, Writers};
-use conditions::Semaphores;
 use joints::Joints;
 use search::{Search, View};
 use std::sync::OnceLock;
+use users::Users;
 
 /// How far before the earlier access windows begin, in events of π, one after the other.
 const WINDOWS: [u32; 4] = [256, 1024, 4096, 16384];
@@ -130,7 +135,7 @@ pub struct Native<'t> {
     writers: &'t Writers,
     /// Whom the notifies wake in π.
     wakes: &'t Wakes,
-    semaphores: Semaphores,
+    users: Users,
     /// Per thread, the places of the events whose needs it does not know, once that is asked.
     unknown: OnceLock<Vec<Vec<u32>>>,
     /// What the orders of its windows look at, once one is asked for.
@@ -147,7 +152,7 @@ impl<'t> Native<'t> {
             sections,
             writers: needs.writers(),
             wakes,
-            semaphores: Semaphores::of(trace),
+            users: Users::of(trace),
             unknown: OnceLock::new(),
             joints: OnceLock::new(),
         }
@@ -192,12 +197,13 @@ impl<'t> Native<'t> {
         for before in WINDOWS {
             let from = EventId(first.0.saturating_sub(before));
             let whole = from == EventId(0);
-            // At the start of the trace the two views are one, and only what relies on π is left to do without that.
-            let views = match whole {
-                true => [View::Based { as_in_trace: true }, View::Based { as_in_trace: false }],
-                false => [View::Relaxed, View::Based { as_in_trace: true }],
-            };
-            for view in views {
+            let views = [
+                View::Relaxed,
+                View::Based { as_in_trace: true },
+                View::Based { as_in_trace: false },
+            ];
+            // At the start of the trace the relaxed view is the based one.
+            for view in views.into_iter().skip(usize::from(whole)) {
                 let based = view != View::Relaxed;
                 let skipped = allowed || last.0 - from.0 > too_large;
                 if (!based && skipped) || (based && !whole && only_refute) {
@@ -207,7 +213,8 @@ impl<'t> Native<'t> {
                 match found {
                     Some(Some(order)) if based => return NativeAnswer::Feasible(from.0, order),
                     Some(None) if (!based || whole) && !relied => return NativeAnswer::Infeasible,
-                    _ if whole && !relied => break,
+                    // Without what relies on π, the same would come of it.
+                    _ if based && !relied => break,
                     _ => {}
                 }
             }
