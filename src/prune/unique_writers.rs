@@ -16,7 +16,7 @@
 //! Errs on the side of needing too little: reads that two writes can explain need neither here.
 
 use super::forced_posts::Semaphores;
-use super::{Clocks, Edge, Ending, MustHappenBefore};
+use super::{Clocks, Edge, Ending, MustHappenBefore, needed_by_all};
 use crate::trace::{CellId, EventId, SectionId, Sections, ThreadId, Trace, Writers};
 use hashbrown::HashMap;
 use std::borrow::Cow;
@@ -265,6 +265,9 @@ impl<'t> Search<'t> {
             };
         }
         tracing::debug!(walks, open = self.open.len(), "unique writers");
+        if let Some(edges) = needed_by_all::edges(self.trace, self.writers, &needed, &self.open) {
+            needed = needed.extended(self.trace, edges, &[], &mut |_, _| Vec::new());
+        }
         (needed, walks)
     }
 

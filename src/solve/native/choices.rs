@@ -18,9 +18,9 @@
 
 use super::search::{Search, Violation};
 use super::state::{Clocks, Contradiction, State};
+use crate::semantics::Need;
 use crate::semantics::semaphores::Step;
 use crate::semantics::waits;
-use crate::semantics::Need;
 use crate::trace::{EventId, ObjectId, SectionId, ThreadId};
 use hashbrown::HashMap;
 use std::cmp::Reverse;
@@ -136,7 +136,10 @@ impl Search<'_, '_> {
         let free = |&&notify: &&EventId| {
             self.may_wake(notify, end) && taken.iter().all(|&(other, by)| other != notify || by == end)
         };
-        let firsts: Vec<EventId> = lists.iter().filter_map(|list| list.iter().find(free).copied()).collect();
+        let firsts: Vec<EventId> = lists
+            .iter()
+            .filter_map(|list| list.iter().find(free).copied())
+            .collect();
         let [first] = firsts[..] else {
             return self.common(state, clocks, &firsts, end);
         };
@@ -181,7 +184,10 @@ impl Search<'_, '_> {
             known.max(self.native.needs.relation().count(last, thread))
         };
         let mut new = false;
-        for thread in (0..threads as u32).map(ThreadId).filter(|&thread| thread != trace.thread(event)) {
+        for thread in (0..threads as u32)
+            .map(ThreadId)
+            .filter(|&thread| thread != trace.thread(event))
+        {
             let mut common = count(any, thread);
             for &first in &firsts[1..] {
                 common = common.min(count(first, thread));
@@ -189,7 +195,9 @@ impl Search<'_, '_> {
                     break;
                 }
             }
-            let last = common.checked_sub(1).map(|place| trace.program_order(thread)[place as usize]);
+            let last = common
+                .checked_sub(1)
+                .map(|place| trace.program_order(thread)[place as usize]);
             if let Some(last) = last.filter(|&last| !self.known(clocks, last, event)) {
                 new |= self.put(state, clocks, last, event)?;
             }
@@ -249,9 +257,8 @@ impl Search<'_, '_> {
         if number <= 0 {
             return Ok(false);
         }
-        let may_precede = |&other: &EventId| {
-            other != event && self.possible(other) && !self.known(clocks, event, other)
-        };
+        let may_precede =
+            |&other: &EventId| other != event && self.possible(other) && !self.known(clocks, event, other);
         let can: Vec<i64> = of
             .iter()
             .map(|(_, all)| all.partition_point(may_precede) as i64)
@@ -262,7 +269,9 @@ impl Search<'_, '_> {
         }
         let mut new = false;
         for ((_, events), can) in of.iter().zip(can) {
-            let place = (number - (all - can)).checked_sub(1).and_then(|place| usize::try_from(place).ok());
+            let place = (number - (all - can))
+                .checked_sub(1)
+                .and_then(|place| usize::try_from(place).ok());
             if let Some(place) = place.filter(|&place| !self.known(clocks, events[place], event)) {
                 new |= self.put(state, clocks, events[place], event)?;
             }
@@ -332,13 +341,21 @@ impl Search<'_, '_> {
             return Holders::Any;
         }
         let all = native.sections.on(lock);
-        let from = |id: &SectionId| native.sections.get(*id).acquire.is_none_or(|acquire| acquire < self.from);
+        let from = |id: &SectionId| {
+            native
+                .sections
+                .get(*id)
+                .acquire
+                .is_none_or(|acquire| acquire < self.from)
+        };
         let (outside, inside) = all.split_at(all.partition_point(from));
         let may_hold = |id: SectionId| {
             let section = native.sections.get(id);
             section.thread != thread
                 && section.denies(shared)
-                && section.release.is_none_or(|release| !self.known(clocks, release, attempt))
+                && section
+                    .release
+                    .is_none_or(|release| !self.known(clocks, release, attempt))
                 && section
                     .acquire
                     .is_none_or(|acquire| self.possible(acquire) && !self.known(clocks, attempt, acquire))
@@ -449,11 +466,12 @@ impl Search<'_, '_> {
             }
             let mut ways: Vec<(EventId, EventId)> = Vec::new();
             for &(thread, ref all) in of_missing.by_thread() {
-                let done = last_missing.get(&thread).map_or(self.from, |last: &EventId| EventId(last.0 + 1));
+                let done = last_missing
+                    .get(&thread)
+                    .map_or(self.from, |last: &EventId| EventId(last.0 + 1));
                 let next = all.get(all.partition_point(|&other| other < done)).copied();
-                let may_come = |&next: &EventId| {
-                    next != event && self.possible(next) && !self.known(clocks, event, next)
-                };
+                let may_come =
+                    |&next: &EventId| next != event && self.possible(next) && !self.known(clocks, event, next);
                 ways.extend(next.filter(may_come).map(|next| (next, event)));
             }
             let last_superfluous = last_superfluous.into_values();
@@ -481,7 +499,9 @@ impl Search<'_, '_> {
             if !ended.contains(&once) && first.is_none_or(|&first| first >= self.from) {
                 let mut ends: Vec<EventId> = self.first_ends(clocks, event, once).collect();
                 ends.sort_by_key(|end| end.0.abs_diff(event.0));
-                return Some(Violation::Either(ends.into_iter().map(|end| vec![(end, event)]).collect()));
+                return Some(Violation::Either(
+                    ends.into_iter().map(|end| vec![(end, event)]).collect(),
+                ));
             }
         }
         None
@@ -523,7 +543,11 @@ impl Search<'_, '_> {
                 waits::Step::Notify => {
                     let end = match by.get(&event) {
                         Some(&end) => Some(end),
-                        None => asleep.iter().filter(|(_, end)| !self.served.contains_key(end)).min().map(|&(_, end)| end),
+                        None => asleep
+                            .iter()
+                            .filter(|(_, end)| !self.served.contains_key(end))
+                            .min()
+                            .map(|&(_, end)| end),
                     };
                     asleep.retain(|&(_, other)| Some(other) != end);
                 }
