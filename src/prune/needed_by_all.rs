@@ -459,3 +459,149 @@ impl Search {
         edges
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::prune::{MustHappenBefore, Needs};
+    use crate::trace::{EventId, Sections, ThreadId, Trace};
+    use trace_format::{Event, MemRange, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables, WaitOutcome};
+
+    const LOCK: ObjectId = ObjectId(0);
+    const CONDITION: ObjectId = ObjectId(1);
+    const NOTIFY: Op = Op::Notify { condition: CONDITION };
+
+    fn mem(cell: u64) -> MemRange {
+        MemRange {
+            addr: 0x100 * cell,
+            size: 4,
+        }
+    }
+
+    fn write(cell: u64, value: u64) -> Op {
+        let mem = mem(cell);
+        Op::Write { mem, value }
+    }
+
+    fn read(cell: u64, value: u64) -> Op {
+        let mem = mem(cell);
+        Op::Read { mem, value }
+    }
+
+    /// Calls `then` with what says whether one event of a trace is needed before another one, by their numbers.
+    fn with_needed(events: &[(u32, Op)], then: impl FnOnce(&dyn Fn(u32, u32) -> bool)) {
+        let object = |kind| ObjectInfo {
+            kind,
+            addr: 0,
+            name: None,
+            initial: 0,
+        };
+        let tables = Tables {
+            objects: vec![object(ObjectKind::Mutex), object(ObjectKind::Condition)],
+            ..Tables::default()
+        };
+        let event = |&(thread, op): &(u32, Op)| Event {
+            thread: ThreadId(thread),
+            pc: 1,
+            stack: StackId::EMPTY,
+            op,
+        };
+        let trace = Trace::from_events(tables, &events.iter().map(event).collect::<Vec<_>>());
+        crate::check::validate(&trace).expect("an execution");
+        let (must, sections) = (MustHappenBefore::of(&trace), Sections::of(&trace));
+        let needs = Needs::of(&trace, &must, &sections);
+        then(&|a, b| needs.relation().before(EventId(a), EventId(b)));
+    }
+
+    /// Two threads hand two variables to and fro, each of which only ever holds 0 and 1: four events a round. Perhaps a
+    /// third thread writes one of the two values as well.
+    fn handed_to_and_fro(rounds: u64, also: Option<u64>) -> Vec<(u32, Op)> {
+        let mut events = Vec::new();
+        for value in (0..rounds).map(|round| round % 2) {
+            events.extend([(0, write(1, value)), (1, read(1, value))]);
+            events.extend([(1, write(2, value)), (0, read(2, value))]);
+        }
+        events.extend(also.map(|value| (2, write(1, value))));
+        events
+    }
+
+    #[test]
+    fn threads_that_wait_for_each_other_need_the_rounds_before_though_values_repeat() {
+        const ROUNDS: u64 = 40;
+        with_needed(&handed_to_and_fro(ROUNDS, None), |needed| {
+            for round in 0..ROUNDS as u32 {
+                assert!(needed(4 * round, 4 * round + 1) && needed(4 * round + 2, 4 * round + 3));
+            }
+        });
+    }
+
+    #[test]
+    fn a_write_that_may_come_at_any_time_is_a_way_for_one_read_of_its_value() {
+        // The third thread's 1 may stand for that of any one round. So no read of 1 needs the write that it saw.
+        with_needed(&handed_to_and_fro(8, Some(1)), |needed| {
+            assert!(needed(0, 1), "nobody else writes 0 before");
+            assert!(!needed(4, 5));
+        });
+    }
+
+    #[test]
+    fn the_value_from_the_start_needs_no_write() {
+        // Thread 1 reads 0, which thread 0 has written again.
+        let events = [(0, read(1, 0)), (0, write(1, 1)), (0, write(1, 0)), (1, read(1, 0))];
+        with_needed(&events, |needed| assert!(!needed(2, 3) && !needed(1, 3)));
+    }
+
+    #[test]
+    fn what_all_writes_of_a_value_need_the_read_needs() {
+        // Threads 1 and 2 write the same, each after it has read a flag of its own that thread 0 has set.
+        let events = |also: bool| {
+            let mut events = vec![(0, write(9, 1)), (0, write(1, 1)), (0, write(2, 1))];
+            events.extend([(1, read(1, 1)), (2, read(2, 1)), (1, write(3, 5)), (2, write(3, 5))]);
+            events.extend(also.then_some((4, write(3, 5))));
+            events.push((3, read(3, 5)));
+            events
+        };
+        with_needed(&events(false), |needed| {
+            assert!(needed(0, 7) && needed(1, 7));
+            assert!(!needed(2, 7), "thread 1 does not need the second flag");
+            assert!(!needed(5, 7) && !needed(6, 7));
+        });
+        with_needed(&events(true), |needed| assert!(!needed(0, 8)));
+    }
+
+    /// Thread 1 waits, and threads 0 and 2 notify; thread 2 after it has seen what thread 0 did first, or before the
+    /// wait begins, as far as thread 1 has seen.
+    fn waits(second: &[(u32, Op)]) -> Vec<(u32, Op)> {
+        let attempt = false;
+        let begin = Op::WaitBegin {
+            condition: CONDITION,
+            lock: LOCK,
+        };
+        let end = Op::WaitEnd {
+            condition: CONDITION,
+            lock: LOCK,
+            outcome: WaitOutcome::Notified,
+            attempt,
+        };
+        let mut events = vec![(0, write(1, 1)), (0, write(2, 1))];
+        events.extend(second);
+        events.extend([
+            (1, Op::Acquire { lock: LOCK, attempt }),
+            (1, begin),
+            (2, NOTIFY),
+            (0, NOTIFY),
+            (1, end),
+        ]);
+        events
+    }
+
+    #[test]
+    fn what_all_notifies_need_the_end_of_a_wait_needs() {
+        with_needed(&waits(&[(2, read(2, 1))]), |needed| assert!(needed(0, 7)));
+        with_needed(&waits(&[(2, read(5, 1))]), |needed| assert!(!needed(0, 7)));
+        // One that precedes the wait does not end it.
+        let early = [(3, NOTIFY), (3, write(4, 1)), (1, read(4, 1)), (2, read(2, 1))];
+        with_needed(&waits(&early), |needed| assert!(needed(0, 10)));
+        let any_time = [(3, NOTIFY), (3, write(4, 1)), (2, read(2, 1))];
+        with_needed(&waits(&any_time), |needed| assert!(!needed(0, 9)));
+    }
+}

@@ -37,11 +37,9 @@ use search::{Search, View};
 use std::sync::OnceLock;
 use users::Users;
 
-/// How far before the earlier access windows begin, in events of π, one after the other.
+/// How far before the earlier access windows begin, in events of π, one after the other. Where more events than the
+/// third one has lie between two accesses, the windows before them are all about as large.
 const WINDOWS: [u32; 4] = [256, 1024, 4096, 16384];
-
-/// Events between two accesses above which the windows before them are all about as large.
-const FAR: u32 = 4096;
 
 /// Orders that one window may cost; more, and the pair goes to Z3.
 const MAX_ORDERS: u32 = 400;
@@ -136,6 +134,7 @@ pub struct Native<'t> {
     /// Whom the notifies wake in π.
     wakes: &'t Wakes,
     users: Users,
+    windows: [u32; 4],
     /// Per thread, the places of the events whose needs it does not know, once that is asked.
     unknown: OnceLock<Vec<Vec<u32>>>,
     /// What the orders of its windows look at, once one is asked for.
@@ -153,9 +152,16 @@ impl<'t> Native<'t> {
             writers: needs.writers(),
             wakes,
             users: Users::of(trace),
+            windows: WINDOWS,
             unknown: OnceLock::new(),
             joints: OnceLock::new(),
         }
+    }
+
+    /// The same with windows that begin so far before the earlier access, to be tried with small traces.
+    #[must_use]
+    pub fn in_windows(self, windows: [u32; 4]) -> Native<'t> {
+        Native { windows, ..self }
     }
 
     /// Whether a feasible prefix has this ending.
@@ -182,8 +188,9 @@ impl<'t> Native<'t> {
         let mut allowed = false;
         // How many events a window has that took more steps than one may: another of that size would do no better.
         let mut too_large = u32::MAX;
-        let largest = EventId(first.0.saturating_sub(WINDOWS[WINDOWS.len() - 1]));
-        if largest > EventId(0) && last.0 - first.0 > FAR {
+        let [.., far, largest] = self.windows;
+        let largest = EventId(first.0.saturating_sub(largest));
+        if largest > EventId(0) && last.0 - first.0 > far {
             let tried = self.try_window(largest, View::Relaxed, ending, steps);
             match tried.found {
                 Some(None) if !tried.relied => return NativeAnswer::Infeasible,
@@ -194,7 +201,7 @@ impl<'t> Native<'t> {
                 too_large = (last.0 - largest.0) / 2;
             }
         }
-        for before in WINDOWS {
+        for before in self.windows {
             let from = EventId(first.0.saturating_sub(before));
             let whole = from == EventId(0);
             let views = [
