@@ -591,6 +591,8 @@ mod tests {
             (0, NOTIFY),
             (1, end),
         ]);
+        // Where a trace has no read that several writes may explain, nothing is looked for.
+        events.extend([(5, write(8, 1)), (6, write(8, 1)), (7, read(8, 1))]);
         events
     }
 

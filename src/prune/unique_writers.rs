@@ -13,7 +13,8 @@
 //! the closure of Mathur, Pavlogiannis, Viswanathan, POPL 2021, which keeps the reads' writers of π instead of the only
 //! possible ones).
 //!
-//! Errs on the side of needing too little: reads that two writes can explain need neither here.
+//! Reads that two writes can explain need neither here; what they need [whichever it is](super::needed_by_all) is found
+//! at the end.
 
 use super::forced_posts::Semaphores;
 use super::{Clocks, Edge, Ending, MustHappenBefore, needed_by_all};
