@@ -122,5 +122,5 @@ fn our_own_solver_agrees_in_small_windows() {
     };
     let traces = compare_all("native", generate, &mut compare).or_panic();
     println!("{traces} traces: {feasible} pairs of accesses can race, {refuted} cannot, {unknown} are not decided");
-    assert!(refuted > 0 && unknown * 2 < feasible + refuted);
+    assert!(refuted > 0 && unknown * 10 < feasible + refuted);
 }
