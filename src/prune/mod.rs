@@ -14,6 +14,7 @@ mod histories;
 mod lock_history;
 mod lockset;
 mod must_happen_before;
+mod needed_by_all;
 mod unique_writers;
 
 pub use atomic_locks::AtomicLocks;

@@ -194,6 +194,11 @@ impl MustHappenBefore {
         edges.map(|edge| edge.from).chain(self.rounds.before(event))
     }
 
+    /// The exits of barriers' rounds that come after all enters.
+    pub fn exits(&self) -> impl Iterator<Item = EventId> + '_ {
+        self.rounds.exits.keys().copied()
+    }
+
     /// All of these edges, but for those of barriers' rounds.
     #[must_use]
     pub fn edges(&self) -> &[Edge] {

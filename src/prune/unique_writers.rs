@@ -13,10 +13,11 @@
 //! the closure of Mathur, Pavlogiannis, Viswanathan, POPL 2021, which keeps the reads' writers of π instead of the only
 //! possible ones).
 //!
-//! Errs on the side of needing too little: reads that two writes can explain need neither here.
+//! Reads that two writes can explain need neither here; what they need [whichever it is](super::needed_by_all) is found
+//! at the end.
 
 use super::forced_posts::Semaphores;
-use super::{Clocks, Edge, Ending, MustHappenBefore};
+use super::{Clocks, Edge, Ending, MustHappenBefore, needed_by_all};
 use crate::trace::{CellId, EventId, SectionId, Sections, ThreadId, Trace, Writers};
 use hashbrown::HashMap;
 use std::borrow::Cow;
@@ -187,8 +188,10 @@ impl<'t> Needs<'t> {
         }
     }
 
-    /// The first event of a thread that is in no prefix with this ending, as a place in the thread.
-    fn end(&self, ending: Ending<'_>, thread: ThreadId) -> u32 {
+    /// The first event of a thread that is in no prefix with this ending, as a place in the thread: one that the ending
+    /// spares, or one that needs such a one.
+    #[must_use]
+    pub fn end(&self, ending: Ending<'_>, thread: ThreadId) -> u32 {
         let of = |event: EventId| match self.trace.thread(event) == thread {
             true => self.trace.place(event),
             false => self.needed.first_after(self.trace, event, thread),
@@ -263,6 +266,9 @@ impl<'t> Search<'t> {
             };
         }
         tracing::debug!(walks, open = self.open.len(), "unique writers");
+        if let Some(edges) = needed_by_all::edges(self.trace, self.writers, &needed, &self.open) {
+            needed = needed.extended(self.trace, edges, &[], &mut |_, _| Vec::new());
+        }
         (needed, walks)
     }
 

@@ -6,7 +6,7 @@
 //! prefix, refuted if none does, and what is refuted, rather than not in this trace, must be out of reach for the
 //! operations alone (`structure`). `unordered` does the same for the pairs that only a memory order fails to order,
 //! `other_values` for the values that reads can see, and `checker` compares the checker with the same reading, event by
-//! event.
+//! event, and `needed` what is needed before what, and our own solver in small windows.
 //!
 //! `WITNESS_ORACLE_TRACES` and `WITNESS_ORACLE_SEED` set the number of traces and the first seed; with
 //! `WITNESS_ORACLE_KIND`, only traces with an event of this [`kind`] are compared, and counted. A trace that is judged
@@ -23,6 +23,7 @@ mod event_kind;
 mod execution;
 mod hidden_writes;
 mod machine;
+mod needed;
 mod needed_facts;
 mod null_pointers;
 mod orders;

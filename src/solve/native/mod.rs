@@ -14,29 +14,32 @@
 //! before a read comes before the write that the read takes its value from. Then the cut is put in an order as
 //! near to π as the edges allow. If that violates something, the search divides there.
 //!
-//! Knows reads, writes, atomic operations, locks, and whatever must-happen-before covers. Waits on conditions and
-//! semaphores, and locks found held, it tries [as they were in π](conditions). A window with memory that unrecorded
-//! code changes, or locks that threads give back for each other, is left to Z3. Like all solvers here, it is not
-//! trusted: its schedules go to the checker, its refutations are compared with exhaustive search in the tests.
+//! Knows reads, writes, atomic operations, locks, waits on conditions and semaphores, once cells, locks found held, and
+//! whatever must-happen-before covers. What can come about in several ways it tries [as it was in π](conditions) first,
+//! then in [any way](choices). A window with memory that unrecorded code changes, or locks that threads give back for
+//! each other, is left to Z3. Like all solvers here, it is not trusted: its schedules go to the checker, its refutations
+//! are compared with exhaustive search in the tests.
 
+mod choices;
 mod conditions;
 mod joints;
 mod search;
 mod state;
+#[cfg(test)]
+mod tests;
+mod users;
 mod window;
 
 use crate::prune::{Ending, Needs};
 use crate::trace::{CellId, EventId, Op, Sections, ThreadId, Trace, Wakes, Writers};
-use conditions::Semaphores;
 use joints::Joints;
 use search::{Search, View};
 use std::sync::OnceLock;
+use users::Users;
 
-/// How far before the earlier access windows begin, in events of π, one after the other.
+/// How far before the earlier access windows begin, in events of π, one after the other. Where more events than the
+/// third one has lie between two accesses, the windows before them are all about as large.
 const WINDOWS: [u32; 4] = [256, 1024, 4096, 16384];
-
-/// Events between two accesses above which the windows before them are all about as large.
-const FAR: u32 = 4096;
 
 /// Orders that one window may cost; more, and the pair goes to Z3.
 const MAX_ORDERS: u32 = 400;
@@ -130,7 +133,8 @@ pub struct Native<'t> {
     writers: &'t Writers,
     /// Whom the notifies wake in π.
     wakes: &'t Wakes,
-    semaphores: Semaphores,
+    users: Users,
+    windows: [u32; 4],
     /// Per thread, the places of the events whose needs it does not know, once that is asked.
     unknown: OnceLock<Vec<Vec<u32>>>,
     /// What the orders of its windows look at, once one is asked for.
@@ -147,10 +151,17 @@ impl<'t> Native<'t> {
             sections,
             writers: needs.writers(),
             wakes,
-            semaphores: Semaphores::of(trace),
+            users: Users::of(trace),
+            windows: WINDOWS,
             unknown: OnceLock::new(),
             joints: OnceLock::new(),
         }
+    }
+
+    /// The same with windows that begin so far before the earlier access, to be tried with small traces.
+    #[must_use]
+    pub fn in_windows(self, windows: [u32; 4]) -> Native<'t> {
+        Native { windows, ..self }
     }
 
     /// Whether a feasible prefix has this ending.
@@ -177,8 +188,9 @@ impl<'t> Native<'t> {
         let mut allowed = false;
         // How many events a window has that took more steps than one may: another of that size would do no better.
         let mut too_large = u32::MAX;
-        let largest = EventId(first.0.saturating_sub(WINDOWS[WINDOWS.len() - 1]));
-        if largest > EventId(0) && last.0 - first.0 > FAR {
+        let [.., far, largest] = self.windows;
+        let largest = EventId(first.0.saturating_sub(largest));
+        if largest > EventId(0) && last.0 - first.0 > far {
             let tried = self.try_window(largest, View::Relaxed, ending, steps);
             match tried.found {
                 Some(None) if !tried.relied => return NativeAnswer::Infeasible,
@@ -189,15 +201,16 @@ impl<'t> Native<'t> {
                 too_large = (last.0 - largest.0) / 2;
             }
         }
-        for before in WINDOWS {
+        for before in self.windows {
             let from = EventId(first.0.saturating_sub(before));
             let whole = from == EventId(0);
-            // At the start of the trace the two views are one, and only what relies on π is left to do without that.
-            let views = match whole {
-                true => [View::Based { as_in_trace: true }, View::Based { as_in_trace: false }],
-                false => [View::Relaxed, View::Based { as_in_trace: true }],
-            };
-            for view in views {
+            let views = [
+                View::Relaxed,
+                View::Based { as_in_trace: true },
+                View::Based { as_in_trace: false },
+            ];
+            // At the start of the trace the relaxed view is the based one.
+            for view in views.into_iter().skip(usize::from(whole)) {
                 let based = view != View::Relaxed;
                 let skipped = allowed || last.0 - from.0 > too_large;
                 if (!based && skipped) || (based && !whole && only_refute) {
@@ -207,7 +220,8 @@ impl<'t> Native<'t> {
                 match found {
                     Some(Some(order)) if based => return NativeAnswer::Feasible(from.0, order),
                     Some(None) if (!based || whole) && !relied => return NativeAnswer::Infeasible,
-                    _ if whole && !relied => break,
+                    // Without what relies on π, the same would come of it.
+                    _ if based && !relied => break,
                     _ => {}
                 }
             }

@@ -27,9 +27,11 @@ struct OnLock {
 }
 
 /// What an order of the cut violates, as the ways out of it.
-enum Violation {
-    /// Edges of which one has to be added; `None`: the section's release cannot be in the prefix.
-    Either(Vec<(EventId, EventId)>),
+pub(super) enum Violation {
+    /// Edges, of which those of one way have to be added.
+    Either(Vec<Vec<(EventId, EventId)>>),
+    /// The end of a wait that nobody wakes, and the notifies of which one has to.
+    Wake(EventId, Vec<EventId>),
     /// A read of which the writer has to be chosen (`None`: what the window begins with).
     Writer(EventId, CellId, Vec<Option<EventId>>),
     /// An event whose needs this solver does not know.
@@ -53,7 +55,7 @@ pub(super) struct Search<'s, 't> {
     /// The first event of the window.
     pub(super) from: EventId,
     /// Everything before the window is in the prefix, as recorded.
-    based: bool,
+    pub(super) based: bool,
     /// What can come about in several ways is to come about as in π.
     as_in_trace: bool,
     /// Whether that made a difference.
@@ -70,6 +72,10 @@ pub(super) struct Search<'s, 't> {
     most: u32,
     /// Writers chosen on the way, per read and cell.
     chosen: BTreeMap<(EventId, CellId), Option<EventId>>,
+    /// Notifies chosen on the way, per end of a wait.
+    pub(super) served: BTreeMap<EventId, EventId>,
+    /// Per thread, the place of its first event that is in no such prefix, once that is asked.
+    ends: Vec<Cell<Option<u32>>>,
     pub(super) window: Window<'s, 't>,
     /// The sections that a cut enters, each lock's together, for the cut asked about last.
     entered: (Vec<u32>, Vec<Vec<OnLock>>),
@@ -97,6 +103,8 @@ impl<'s, 't> Search<'s, 't> {
             left: most,
             most,
             chosen: BTreeMap::new(),
+            served: BTreeMap::new(),
+            ends: vec![Cell::new(None); native.trace.threads()],
             window: Window::new(native, from, view != View::Relaxed, ending),
             entered: (Vec::new(), Vec::new()),
         }
@@ -167,12 +175,32 @@ impl<'s, 't> Search<'s, 't> {
         match violation {
             None => Some(Some(clocks.complete(&self.window))),
             Some(Violation::Unsupported) => None,
-            Some(Violation::Either(edges)) => {
-                for (before, after) in edges {
+            Some(Violation::Either(ways)) => {
+                for edges in ways {
                     let mut next = state.clone();
-                    self.include(&mut next, before);
-                    next.order(before, after);
+                    for (before, after) in edges {
+                        self.include(&mut next, before);
+                        next.order(before, after);
+                    }
                     if let Some(order) = self.solve(next)? {
+                        return Some(Some(order));
+                    }
+                }
+                Some(None)
+            }
+            Some(Violation::Wake(end, notifies)) => {
+                for notify in notifies {
+                    let mut next = state.clone();
+                    self.include(&mut next, notify);
+                    next.order(notify, end);
+                    let begin = self.native.trace.wait_begin(end);
+                    if let Some(begin) = begin.filter(|&begin| begin >= self.from) {
+                        next.order(begin, notify);
+                    }
+                    self.served.insert(end, notify);
+                    let found = self.solve(next);
+                    self.served.remove(&end);
+                    if let Some(order) = found? {
                         return Some(Some(order));
                     }
                 }
@@ -202,11 +230,16 @@ impl<'s, 't> Search<'s, 't> {
         event >= self.from && trace.place(event) < state.cut[trace.thread(event).index()]
     }
 
-    /// Whether an event can be in a prefix with this ending.
+    /// Whether an event can be in a prefix with this ending: it is none that the ending spares, and needs none.
     pub(super) fn possible(&self, event: EventId) -> bool {
-        let trace = self.native.trace;
-        let mut spared = self.ending.spared();
-        spared.all(|next| trace.thread(next) != trace.thread(event) || trace.place(event) < trace.place(next))
+        let thread = self.native.trace.thread(event);
+        let known = &self.ends[thread.index()];
+        let end = known.get().unwrap_or_else(|| {
+            let end = self.native.needs.end(self.ending, thread);
+            known.set(Some(end));
+            end
+        });
+        self.native.trace.place(event) < end
     }
 
     /// Adds what follows from the cut and its edges, until nothing more does.
@@ -227,15 +260,16 @@ impl<'s, 't> Search<'s, 't> {
             self.spend(clocks.order.len());
             let by_locks = self.locks(state, &clocks)?;
             let by_reads = self.reads(state, &clocks)?;
+            let by_choices = self.choices(state, &clocks)?;
             let by_conditions = self.as_in_trace && self.conditions(state, &clocks)?;
-            if !by_locks && !by_reads && !by_conditions {
+            if !by_locks && !by_reads && !by_choices && !by_conditions {
                 return Ok(Some(clocks));
             }
         }
     }
 
     /// Counts work; says whether some is left.
-    fn spend(&self, work: usize) -> bool {
+    pub(super) fn spend(&self, work: usize) -> bool {
         self.work.set(self.work.get().saturating_sub(work as u64));
         self.work.get() > 0
     }
@@ -500,7 +534,8 @@ impl<'s, 't> Search<'s, 't> {
             {
                 let mut holding = open.get(&lock).into_iter().flatten().map(|&id| native.sections.get(id));
                 if !holding.any(|section| section.denies(shared)) {
-                    return Some(Violation::Unsupported);
+                    let ways = self.ways_to_fail(clocks, event, lock, shared);
+                    return Some(ways.map_or(Violation::Unsupported, Violation::Either));
                 }
             }
             for (used, seen) in self.window.reads(number) {
@@ -515,7 +550,7 @@ impl<'s, 't> Search<'s, 't> {
                 let writers = self.sources(clocks, event, used.cell, seen, self.left as usize + 1);
                 return Some(match (&writers[..], before) {
                     ([Some(writer)], Some((between, _))) => {
-                        Violation::Either(vec![(event, between), (between, *writer)])
+                        Violation::Either(vec![vec![(event, between)], vec![(between, *writer)]])
                     }
                     _ => Violation::Writer(event, used.cell, writers),
                 });
@@ -525,7 +560,7 @@ impl<'s, 't> Search<'s, 't> {
                 match used.object {
                     Some(Life::Ended) => *ended = (*ended).max(Some(event)),
                     Some(Life::Used) if let Some(by) = ended.filter(|&by| by > event) => {
-                        return Some(Violation::Either(vec![(event, by)]));
+                        return Some(Violation::Either(vec![vec![(event, by)]]));
                     }
                     _ => {}
                 }
@@ -555,18 +590,17 @@ impl<'s, 't> Search<'s, 't> {
             }
         }
         debug_assert!(state.cut.len() == trace.threads());
-        let holds = !self.based || native.conditions_hold(clocks, self.from);
-        (!holds).then_some(Violation::Unsupported)
+        self.unmet(clocks)
     }
 
     /// The edges of which one keeps two sections apart. `None` if, in the relaxed view, an order that is not
     /// followed might.
-    fn ways(&self, one: &Section, other: &Section) -> Option<Vec<(EventId, EventId)>> {
+    fn ways(&self, one: &Section, other: &Section) -> Option<Vec<Vec<(EventId, EventId)>>> {
         let way = |first: &Section, then: &Section| {
             let release = first
                 .release
                 .filter(|&release| self.possible(release) && release >= self.from);
-            Some((release?, then.acquire.filter(|&acquire| acquire >= self.from)?))
+            Some(vec![(release?, then.acquire.filter(|&acquire| acquire >= self.from)?)])
         };
         let starts_before = |section: &Section| section.acquire.is_none_or(|acquire| acquire < self.from);
         if !self.based && (starts_before(one) || starts_before(other)) {

@@ -128,6 +128,21 @@ impl World {
         self.emit(thread, op);
     }
 
+    /// Writes or reads one of two variables that only ever hold 0 and 1.
+    pub(super) fn repeat(&mut self, thread: usize) {
+        let mem = MemRange {
+            addr: GLOBALS + 4 * self.random.below(2),
+            size: 4,
+        };
+        let value = self.random.below(2);
+        if self.random.chance(60) {
+            let value = self.load(mem);
+            return self.emit(thread, Op::Read { mem, value });
+        }
+        self.store(mem, value);
+        self.emit(thread, Op::Write { mem, value });
+    }
+
     /// What the next access touches.
     fn place(&mut self, thread: usize) -> MemRange {
         let leans = matches!(self.flavour, Flavour::Heap | Flavour::LockedHeap);

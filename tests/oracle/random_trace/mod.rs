@@ -95,6 +95,8 @@ enum Flavour {
     LockedHeap,
     /// Locks that are given back and taken again, with the same memory accessed under both.
     TakenAgain,
+    /// The same few values, written again and again, with waits of every kind in between.
+    Repeated,
     Everything,
 }
 
@@ -174,13 +176,20 @@ pub fn generate_interrupted(seed: u64) -> (Tables, Vec<Event>) {
     generate_with(random, threads, Flavour::TakenAgain)
 }
 
+/// One in which threads write and read the same few values again and again, and wait in between.
+pub fn generate_repeating(seed: u64) -> (Tables, Vec<Event>) {
+    let mut random = Random(fastrand::Rng::with_seed(seed));
+    let threads = 2 + random.below(3) as usize;
+    generate_with(random, threads, Flavour::Repeated)
+}
+
 fn generate_with(mut random: Random, threads: usize, flavour: Flavour) -> (Tables, Vec<Event>) {
     // Two waits that compete for one notify take many events, and so does what a chain of flags orders.
     let length = match flavour {
         Flavour::Waits | Flavour::Handlers | Flavour::Flags | Flavour::AtomicLocks => 20 + random.below(12),
         Flavour::Locks => 24 + random.below(16),
         Flavour::LockedHeap => 16 + random.below(16),
-        Flavour::TakenAgain => 14 + random.below(16),
+        Flavour::TakenAgain | Flavour::Repeated => 14 + random.below(16),
         // Several rounds, with other threads in each.
         Flavour::Rounds => 18 + random.below(12),
         _ => 10 + random.below(14),
@@ -280,8 +289,11 @@ impl World {
         if threads > 2 && self.random.chance(30) {
             self.mood[threads - 1] = Mood::NotBegun;
         }
-        if matches!(self.flavour, Flavour::Locks | Flavour::LockedHeap | Flavour::TakenAgain) && self.random.chance(60)
-        {
+        let begin_early = matches!(
+            self.flavour,
+            Flavour::Locks | Flavour::LockedHeap | Flavour::TakenAgain | Flavour::Repeated
+        );
+        if begin_early && self.random.chance(60) {
             self.mood.fill(Mood::NotBegun);
         }
         let mut tries = 0;
@@ -395,6 +407,14 @@ impl World {
                     _ => self.lock(thread),
                 }
             }
+            Flavour::Repeated => match choice {
+                0..5 => self.thread_life(thread),
+                5..65 => self.repeat(thread),
+                65..75 => self.lock(thread),
+                75..88 => self.condition(thread),
+                88..96 => self.semaphore(thread),
+                _ => self.once(thread),
+            },
             Flavour::Flags => match choice {
                 0..8 => self.thread_life(thread),
                 8..40 => self.access(thread),

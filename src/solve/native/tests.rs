@@ -1,0 +1,239 @@
+//! Questions about small traces with what can come about in several ways.
+
+use super::{Native, NativeAnswer, Steps};
+use crate::prune::{MustHappenBefore, Needs};
+use crate::trace::{EventId, Sections, ThreadId, Trace, Wakes};
+use trace_format::{Event, MemRange, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables, WaitOutcome};
+
+const LOCK: ObjectId = ObjectId(0);
+const CONDITION: ObjectId = ObjectId(1);
+const SEMAPHORE: ObjectId = ObjectId(2);
+const ONCE: ObjectId = ObjectId(3);
+
+const ACQUIRE: Op = Op::Acquire {
+    lock: LOCK,
+    attempt: false,
+};
+const RELEASE: Op = Op::Release { lock: LOCK };
+const FOUND_HELD: Op = Op::AcquireFailed {
+    lock: LOCK,
+    shared: false,
+};
+const NOTIFY: Op = Op::Notify { condition: CONDITION };
+const NOTIFY_ALL: Op = Op::NotifyAll { condition: CONDITION };
+const WAIT: Op = Op::WaitBegin {
+    condition: CONDITION,
+    lock: LOCK,
+};
+const WOKEN: Op = Op::WaitEnd {
+    condition: CONDITION,
+    lock: LOCK,
+    outcome: WaitOutcome::Notified,
+    attempt: false,
+};
+const POST: Op = Op::SemPost { semaphore: SEMAPHORE };
+const TAKE: Op = Op::SemWait {
+    semaphore: SEMAPHORE,
+    attempt: false,
+};
+const TAKE_FAILED: Op = Op::SemWaitFailed { semaphore: SEMAPHORE };
+const ONCE_BEGIN: Op = Op::OnceBegin { once: ONCE };
+const ONCE_END: Op = Op::OnceEnd { once: ONCE };
+const ONCE_WAIT: Op = Op::OnceWait { once: ONCE };
+
+const fn write(cell: u64, value: u64) -> Op {
+    let mem = MemRange {
+        addr: 0x100 * cell,
+        size: 4,
+    };
+    Op::Write { mem, value }
+}
+
+const fn read(cell: u64, value: u64) -> Op {
+    let mem = MemRange {
+        addr: 0x100 * cell,
+        size: 4,
+    };
+    Op::Read { mem, value }
+}
+
+/// The variable whose accesses are to race: its first and its last write in each trace.
+const X: Op = write(1, 1);
+
+/// Whether a prefix brings the first and the last write of `x` next, by our own solver alone. What a prefix performs is
+/// for the checker to judge; here it must not go beyond either.
+fn can_race(events: &[(u32, Op)]) -> bool {
+    let object = |kind| ObjectInfo {
+        kind,
+        addr: 0,
+        name: None,
+        initial: 0,
+    };
+    let kinds = [
+        ObjectKind::Mutex,
+        ObjectKind::Condition,
+        ObjectKind::Semaphore,
+        ObjectKind::Once,
+    ];
+    let tables = Tables {
+        objects: kinds.map(object).to_vec(),
+        ..Tables::default()
+    };
+    let event = |&(thread, op): &(u32, Op)| Event {
+        thread: ThreadId(thread),
+        pc: 1,
+        stack: StackId::EMPTY,
+        op,
+    };
+    let trace = Trace::from_events(tables, &events.iter().map(event).collect::<Vec<_>>());
+    crate::check::validate(&trace).expect("an execution");
+    let at = |place: Option<usize>| EventId(place.expect("an access of x") as u32);
+    let accesses = [
+        at(events.iter().position(|&(_, op)| op == X)),
+        at(events.iter().rposition(|&(_, op)| op == X)),
+    ];
+    let (must, sections) = (MustHappenBefore::of(&trace), Sections::of(&trace));
+    let needs = Needs::of(&trace, &must, &sections);
+    let wakes = Wakes::of(&trace, trace.events());
+    let native = Native::new(&trace, &needs, &sections, &wakes);
+    let answer = native.ask(&accesses, &mut Steps::unbounded());
+    let refuted = native.refutes(&accesses);
+    match answer {
+        NativeAnswer::Feasible(as_recorded, then) => {
+            let performed: Vec<EventId> = trace.events().take(as_recorded as usize).chain(then).collect();
+            assert!(!refuted && accesses.iter().all(|access| !performed.contains(access)));
+            true
+        }
+        NativeAnswer::Infeasible => {
+            assert!(refuted);
+            false
+        }
+        NativeAnswer::Unknown => panic!("not decided"),
+    }
+}
+
+/// Thread 1 waits; threads 0 and 2 notify, thread 0 behind its access of x, and thread 2 perhaps as well, since it has
+/// read what thread 0 wrote then. Thread 1 accesses x when it is woken.
+fn two_notifies(both_behind: bool) -> Vec<(u32, Op)> {
+    let mut events = vec![(1, ACQUIRE), (1, WAIT), (0, X), (0, write(2, 7)), (0, NOTIFY)];
+    events.extend(both_behind.then_some((2, read(2, 7))));
+    events.extend([(2, NOTIFY), (1, WOKEN), (1, X)]);
+    events
+}
+
+#[test]
+fn what_precedes_all_notifies_precedes_the_end_of_a_wait() {
+    assert!(!can_race(&two_notifies(true)));
+}
+
+#[test]
+fn another_notify_than_in_the_trace_may_end_a_wait() {
+    assert!(can_race(&two_notifies(false)));
+}
+
+/// Two threads wait, and thread 4 accesses x when it has seen that both were woken; thread 3 wakes one of them, or all,
+/// and thread 0 notifies behind its access of x.
+fn two_waits(by_thread_3: Op) -> Vec<(u32, Op)> {
+    let mut events = Vec::new();
+    for thread in [1, 2] {
+        events.extend([(thread, ACQUIRE), (thread, WAIT)]);
+    }
+    events.extend([(3, by_thread_3), (0, X), (0, NOTIFY)]);
+    for (thread, cell) in [(1, 6), (2, 7)] {
+        events.extend([(thread, WOKEN), (thread, write(cell, 1)), (thread, RELEASE)]);
+    }
+    events.extend([(4, read(6, 1)), (4, read(7, 1)), (4, X)]);
+    events
+}
+
+#[test]
+fn a_notify_ends_one_wait_and_a_broadcast_all() {
+    assert!(!can_race(&two_waits(NOTIFY)));
+    assert!(can_race(&two_waits(NOTIFY_ALL)));
+}
+
+#[test]
+fn a_notify_before_a_wait_begins_ends_it_not() {
+    // Thread 2 has notified before thread 1 takes the lock, as thread 1 has seen.
+    let early = [
+        (2, NOTIFY),
+        (2, write(2, 7)),
+        (1, read(2, 7)),
+        (1, ACQUIRE),
+        (1, WAIT),
+        (0, X),
+        (0, NOTIFY),
+        (1, WOKEN),
+        (1, X),
+    ];
+    assert!(!can_race(&early));
+    let later = [
+        (1, ACQUIRE),
+        (1, WAIT),
+        (2, NOTIFY),
+        (0, X),
+        (0, NOTIFY),
+        (1, WOKEN),
+        (1, X),
+    ];
+    assert!(can_race(&later));
+}
+
+/// Thread 1 takes a permit that thread 0 has posted behind its access of x; thread 2 posts as well, perhaps behind it.
+fn two_posts(both_behind: bool, takes: usize) -> Vec<(u32, Op)> {
+    let mut events = vec![(0, X), (0, write(2, 7)), (0, POST)];
+    events.extend(both_behind.then_some((2, read(2, 7))));
+    events.push((2, POST));
+    events.extend(std::iter::repeat_n((1, TAKE), takes));
+    events.push((1, X));
+    events
+}
+
+#[test]
+fn a_permit_comes_from_any_post() {
+    assert!(can_race(&two_posts(false, 1)));
+    assert!(!can_race(&two_posts(true, 1)));
+    assert!(!can_race(&two_posts(false, 2)));
+}
+
+#[test]
+fn an_attempt_fails_only_when_all_permits_are_taken() {
+    // Thread 1 finds no permit left of those whose posts it has seen; thread 0 took the last one behind its access of x.
+    let seen = |posts: usize| {
+        let mut events = vec![(3, POST); posts];
+        events.extend([(3, write(2, 7)), (1, read(2, 7))]);
+        events
+    };
+    let mut both = seen(2);
+    both.extend([(2, TAKE), (0, X), (0, TAKE), (1, TAKE_FAILED), (1, X)]);
+    assert!(!can_race(&both));
+    // That of thread 0 is posted again, and thread 2 takes it: it may have come earlier.
+    let mut other = seen(1);
+    other.extend([(0, X), (0, TAKE), (1, TAKE_FAILED), (0, POST), (2, TAKE), (1, X)]);
+    assert!(can_race(&other));
+}
+
+#[test]
+fn any_section_may_keep_an_attempt_from_its_lock() {
+    // Thread 1 finds the lock held; threads 0 and 2 hold it one after the other, thread 0 behind its access of x.
+    let events = |also_behind: bool| {
+        let mut events = vec![(0, X), (0, write(2, 7)), (0, ACQUIRE), (1, FOUND_HELD), (0, RELEASE)];
+        events.extend(also_behind.then_some((2, read(2, 7))));
+        events.extend([(2, ACQUIRE), (2, RELEASE), (1, X)]);
+        events
+    };
+    assert!(can_race(&events(false)));
+    assert!(!can_race(&events(true)));
+}
+
+#[test]
+fn any_initialization_ends_the_wait_for_one() {
+    let events = |also_behind: bool| {
+        let mut events = vec![(0, X), (0, write(2, 7)), (0, ONCE_BEGIN), (0, ONCE_END)];
+        events.extend(also_behind.then_some((2, read(2, 7))));
+        events.extend([(2, ONCE_BEGIN), (2, ONCE_END), (1, ONCE_WAIT), (1, X)]);
+        events
+    };
+    assert!(can_race(&events(false)));
+    assert!(!can_race(&events(true)));
+}

@@ -1,0 +1,126 @@
+//! What is needed before what, and our own solver, against exhaustive search.
+//!
+//! *Needed before* speaks of every feasible prefix that holds an event, so it is compared with all of them. Our own
+//! solver is asked about each two accesses in conflict, in windows so small that most of a trace lies before them: in
+//! others, it never comes to a part of what it does before the whole trace is its window.
+
+use super::execution::Execution;
+use super::{LIMIT, brute_force, compare_all, random_trace, states};
+use std::collections::BTreeMap;
+use trace_format::{Event, EventId, Tables, ThreadId, TraceId};
+use witness::check::Checker;
+use witness::prune::{MustHappenBefore, Needs};
+use witness::schedule::{Goal, Schedule, slices_of};
+use witness::solve::{Native, NativeAnswer, Steps};
+use witness::trace::{Sections, Trace, Wakes};
+
+/// How far before the earlier access windows begin.
+const WINDOWS: [u32; 4] = [1, 3, 6, 10_000];
+
+fn generate(seed: u64) -> (Tables, Vec<Event>) {
+    match seed % 2 {
+        0 => random_trace::generate(seed),
+        _ => random_trace::generate_repeating(seed),
+    }
+}
+
+#[test]
+fn what_is_needed_always_comes_before() {
+    let (mut needed, mut known, mut too_large) = (0, 0, 0);
+    let mut compare = |_: u64, tables: &Tables, events: &[Event]| {
+        let (trace, execution) = (
+            Trace::from_events(tables.clone(), events),
+            Execution::new(tables, events),
+        );
+        let threads = execution.threads();
+        let done_in = |state: &super::machine::State, thread: u32| {
+            let all = execution.of_thread(thread);
+            all.iter().filter(|&&event| state.is_done(&execution, event)).count() as u32
+        };
+        // Of each event: how many events of each thread every prefix holds that holds the event.
+        let mut least: BTreeMap<EventId, Vec<u32>> = BTreeMap::new();
+        let all = states::each_state(&execution, LIMIT, &mut |state, _, _| {
+            let done: Vec<u32> = (0..threads).map(|thread| done_in(state, thread)).collect();
+            for event in execution.ids().filter(|&event| state.is_done(&execution, event)) {
+                let least = least.entry(event).or_insert_with(|| done.clone());
+                least
+                    .iter_mut()
+                    .zip(&done)
+                    .for_each(|(least, &done)| *least = (*least).min(done));
+            }
+            Ok(())
+        })?;
+        if !all {
+            too_large += 1;
+            return Ok(());
+        }
+        let (must, sections) = (MustHappenBefore::of(&trace), Sections::of(&trace));
+        let needs = Needs::of(&trace, &must, &sections);
+        for (&event, least) in &least {
+            for thread in (0..threads).filter(|&thread| thread != execution.thread(event)) {
+                let (count, least) = (needs.relation().count(event, ThreadId(thread)), least[thread as usize]);
+                if count > least {
+                    return Err(format!(
+                        "{event:?} needs {least} events of thread {thread}, not {count}"
+                    ));
+                }
+                needed += u64::from(least);
+                known += u64::from(count);
+            }
+        }
+        Ok(())
+    };
+    let traces = compare_all("needed", generate, &mut compare).or_panic();
+    println!("{traces} traces, {too_large} too large; of {needed} that events need, {known} are known");
+    assert!(too_large * 20 < traces && known * 2 > needed);
+}
+
+#[test]
+fn our_own_solver_agrees_in_small_windows() {
+    let (mut feasible, mut refuted, mut unknown) = (0, 0, 0);
+    let mut compare = |_: u64, tables: &Tables, events: &[Event]| {
+        let (trace, execution) = (
+            Trace::from_events(tables.clone(), events),
+            Execution::new(tables, events),
+        );
+        let found = brute_force::search(&execution, LIMIT);
+        let Some(found) = found.filter(|_| !execution.frees_reads()) else {
+            return Ok(());
+        };
+        let (must, sections) = (MustHappenBefore::of(&trace), Sections::of(&trace));
+        let needs = Needs::of(&trace, &must, &sections);
+        let wakes = Wakes::of(&trace, trace.events());
+        let checker = Checker::new(&trace);
+        let native = Native::new(&trace, &needs, &sections, &wakes).in_windows(WINDOWS);
+        let pairs = execution.ids().flat_map(|a| execution.ids().map(move |b| (a, b)));
+        for (a, b) in pairs.filter(|&(a, b)| a < b && execution.conflict(a, b)) {
+            let can_race = found.races.contains(&(a, b));
+            match native.ask(&[a, b], &mut Steps::unbounded()) {
+                NativeAnswer::Feasible(as_recorded, then) => {
+                    let order: Vec<EventId> = trace.events().take(as_recorded as usize).chain(then).collect();
+                    let schedule = Schedule {
+                        trace: TraceId([0; 16]),
+                        first_events: None,
+                        goal: Goal::race(a, b),
+                        as_recorded: 0,
+                        slices: slices_of(&trace, &order),
+                        wakes: Wakes::of(&trace, order.iter().copied()).woken,
+                    };
+                    if let Err(rejection) = checker.check(&schedule) {
+                        return Err(format!(
+                            "{a:?} and {b:?}, can race: {can_race}: {rejection}\n{schedule}"
+                        ));
+                    }
+                    feasible += 1;
+                }
+                NativeAnswer::Infeasible if can_race => return Err(format!("{a:?} and {b:?} can race")),
+                NativeAnswer::Infeasible => refuted += 1,
+                NativeAnswer::Unknown => unknown += 1,
+            }
+        }
+        Ok(())
+    };
+    let traces = compare_all("native", generate, &mut compare).or_panic();
+    println!("{traces} traces: {feasible} pairs of accesses can race, {refuted} cannot, {unknown} are not decided");
+    assert!(refuted > 0 && unknown * 10 < feasible + refuted);
+}
