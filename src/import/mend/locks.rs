@@ -24,10 +24,9 @@ impl Mender {
     pub(super) fn make_free(&mut self, line: u64, thread: u32, lock: u32) -> Result<(), ImportError> {
         self.without_owner(line, thread, lock)?;
         // Its own reading excludes it too.
-        while let Some(reader) = self.readers.get_mut(&lock).and_then(Vec::pop) {
-            self.take_from(line, thread, lock, &reader)?;
-        }
-        Ok(())
+        let readers = self.readers.remove(&lock).unwrap_or_default();
+        let mut holds = readers.values().rev().flat_map(|holds| holds.iter().rev());
+        holds.try_for_each(|reader| self.take_from(line, thread, lock, reader))
     }
 
     /// Makes sure that no other thread holds a lock alone.
@@ -77,11 +76,13 @@ impl Mender {
         if self.holds(thread, lock) {
             return self.locks.remove(&lock).map(|held| held.depth);
         }
-        let readers = self.readers.get_mut(&lock)?;
-        let before = readers.len();
-        readers.retain(|reader| reader.thread != thread);
-        let depth = (before - readers.len()) as u32;
-        (depth > 0).then_some(depth)
+        let holds = self.readers.get_mut(&lock)?.remove(&thread)?;
+        Some(holds.len() as u32)
+    }
+
+    /// Notes that a thread takes a lock.
+    pub(super) fn takes(&mut self, thread: u32, lock: u32) {
+        self.taken.entry(thread).or_default().insert(lock);
     }
 
     pub(super) fn releases(&mut self, line: u64, thread: u32, lock: u32, depth: u32) -> Result<(), ImportError> {
@@ -91,6 +92,7 @@ impl Mender {
 
     pub(super) fn acquire(&mut self, line: u64, thread: u32, pc: u64, lock: u32) -> Result<(), ImportError> {
         self.make_free(line, thread, lock)?;
+        self.takes(thread, lock);
         let (depth, since) = (0, line);
         let held = self.locks.entry(lock).or_insert(Held { thread, depth, since });
         held.depth += 1;
@@ -103,11 +105,10 @@ impl Mender {
             return self.acquire(line, thread, pc, lock);
         }
         self.without_owner(line, thread, lock)?;
+        self.takes(thread, lock);
         let (depth, since) = (1, line);
-        self.readers
-            .entry(lock)
-            .or_default()
-            .push(Held { thread, depth, since });
+        let readers = self.readers.entry(lock).or_default();
+        readers.entry(thread).or_default().push(Held { thread, depth, since });
         let lock = self.build.lock(lock);
         self.build
             .event(line, thread, pc, Op::AcquireShared { lock, attempt: false })
@@ -115,9 +116,12 @@ impl Mender {
 
     pub(super) fn release(&mut self, line: u64, thread: u32, pc: u64, lock: u32) -> Result<(), ImportError> {
         if let Some(readers) = self.readers.get_mut(&lock)
-            && let Some(at) = readers.iter().position(|reader| reader.thread == thread)
+            && let Some(holds) = readers.get_mut(&thread)
         {
-            readers.swap_remove(at);
+            holds.pop();
+            if holds.is_empty() {
+                readers.remove(&thread);
+            }
             let lock = self.build.lock(lock);
             return self.build.event(line, thread, pc, Op::Release { lock });
         }
@@ -147,21 +151,21 @@ impl Mender {
         if !self.repair || self.waiting.contains_key(&thread) {
             return Ok(());
         }
+        // Not all that anybody holds is looked at: each thread comes here.
+        let taken = self.taken.remove(&thread).unwrap_or_default();
         let later = |last: &HashMap<u32, u64>, lock: u32| last.get(&lock).is_some_and(|&last| last > line);
-        let owned = self
-            .locks
-            .iter()
-            .filter(|&(&lock, _)| later(&self.survey.last_acquire, lock));
-        let owned = owned.filter(|(_, held)| held.thread == thread);
-        // Other readers do not mind.
-        let read = self
-            .readers
-            .iter()
-            .filter(|&(&lock, _)| later(&self.survey.last_alone, lock));
-        let read = read.flat_map(|(lock, held)| held.iter().map(move |held| (lock, held)));
-        let read = read.filter(|(_, held)| held.thread == thread);
-        let mut wanted: Vec<(u32, u32)> = owned.chain(read).map(|(&lock, held)| (lock, held.depth)).collect();
-        wanted.sort_unstable();
+        let mut wanted: Vec<(u32, u32)> = Vec::new();
+        for lock in taken {
+            if self.holds(thread, lock) && later(&self.survey.last_acquire, lock) {
+                wanted.push((lock, self.locks[&lock].depth));
+            }
+            // Other readers do not mind.
+            if later(&self.survey.last_alone, lock)
+                && let Some(holds) = self.readers.get(&lock).and_then(|readers| readers.get(&thread))
+            {
+                wanted.extend(holds.iter().map(|held| (lock, held.depth)));
+            }
+        }
         for (lock, depth) in wanted {
             let what = Malformed::HeldAtEnd {
                 thread: self.thread(thread),
@@ -171,7 +175,7 @@ impl Mender {
             if self.holds(thread, lock) {
                 self.locks.remove(&lock);
             } else if let Some(readers) = self.readers.get_mut(&lock) {
-                readers.retain(|reader| reader.thread != thread);
+                readers.remove(&thread);
             }
             self.releases(line, thread, lock, depth)?;
         }

@@ -16,7 +16,7 @@ use super::record::{Names, Record, RecordOp, shown};
 use super::survey::Survey;
 use hashbrown::{HashMap, HashSet};
 use locks::Held;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use trace_format::Op;
 use waits::{Asleep, Waiting};
 
@@ -40,8 +40,10 @@ pub(super) struct Mender {
     names: Names,
     survey: Survey,
     locks: HashMap<u32, Held>,
-    /// By lock: who holds it for reading, once for each time.
-    readers: HashMap<u32, Vec<Held>>,
+    /// By lock and thread: its holds for reading, one for each time.
+    readers: HashMap<u32, BTreeMap<u32, Vec<Held>>>,
+    /// By thread, the locks that it has taken.
+    taken: HashMap<u32, BTreeSet<u32>>,
     /// By thread: line of the fork that counts.
     forked: HashMap<u32, u64>,
     /// By thread: whom its last event forked, and where.
@@ -75,6 +77,7 @@ impl Mender {
             survey,
             locks: HashMap::new(),
             readers: HashMap::new(),
+            taken: HashMap::new(),
             forked: HashMap::new(),
             just_forked: HashMap::new(),
             done_before: HashSet::new(),

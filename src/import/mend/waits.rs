@@ -160,6 +160,7 @@ impl Mender {
             self.asleep.remove(thread, &wait);
         }
         let since = line;
+        self.takes(thread, lock);
         self.locks.insert(lock, Held { thread, depth, since });
         let outcome = if woken {
             WaitOutcome::Notified
