@@ -53,6 +53,11 @@ pub(crate) struct Bytes {
 
 const NONE: u32 = u32::MAX;
 
+/// How many of so many bytes from an address on there are.
+fn inside(addr: u64, size: u8) -> u8 {
+    u64::from(size).min(u64::MAX - addr) as u8
+}
+
 /// What an event touches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Touched {
@@ -80,9 +85,9 @@ impl Bytes {
         let mut owners: Overlay<BlockId> = Overlay::new();
         // The last block that began at each address.
         let mut begun: HashMap<u64, BlockId> = HashMap::new();
-        // Block, first byte, length of each span.
-        let mut keys: Vec<(BlockId, u64, u64)> = Vec::new();
-        let mut numbers: HashMap<(BlockId, u64, u64), u32> = HashMap::new();
+        // Block, first byte, length of each span. There are millions: the table is most of what this takes.
+        let mut keys: Vec<(BlockId, u64, u8)> = Vec::new();
+        let mut numbers: HashMap<(BlockId, u64, u8), u32> = HashMap::new();
         // By thread that has had an event: whether that was one only, a `begin`.
         let mut just_begun: Vec<Option<bool>> = Vec::new();
         for event in all(recording) {
@@ -124,7 +129,7 @@ impl Bytes {
                 }
                 op => match Access::of(op) {
                     Some(access) => {
-                        let (addr, size) = (access.mem.addr, u64::from(access.mem.size));
+                        let (addr, size) = (access.mem.addr, access.mem.size);
                         let block = owners.get(addr).unwrap_or(0);
                         if let Some(value) = access.leaves.filter(|_| native && size == 8)
                             && let Some(into) = owners.get(value).filter(|&into| into != block)
@@ -132,7 +137,7 @@ impl Bytes {
                         {
                             bytes.given_away.push((into, value));
                         }
-                        let key = (block, addr, addr.saturating_add(size) - addr);
+                        let key = (block, addr, inside(addr, size));
                         *numbers.entry(key).or_insert_with(|| {
                             keys.push(key);
                             keys.len() as u32 - 1
@@ -150,7 +155,7 @@ impl Bytes {
     }
 
     /// Numbers the bytes that the spans cover, block by block, and ascending in each.
-    fn number(&mut self, keys: &[(BlockId, u64, u64)]) {
+    fn number(&mut self, keys: &[(BlockId, u64, u8)]) {
         let mut order: Vec<usize> = (0..keys.len()).collect();
         order.sort_unstable_by_key(|&number| keys[number]);
         self.spans = vec![Span { block: 0, first: 0 }; keys.len()];
@@ -158,6 +163,7 @@ impl Bytes {
         let (mut block, mut from, mut first, mut until) = (0, 0, 0, 0);
         for number in order {
             let (of, addr, size) = keys[number];
+            let size = u64::from(size);
             if of != block || addr > until {
                 if of != block {
                     self.blocks[of as usize].bytes = self.count..self.count;
@@ -175,7 +181,7 @@ impl Bytes {
         self.bounds = vec![false; self.count + 1];
         for (span, &(_, _, size)) in self.spans.iter().zip(keys) {
             self.bounds[span.first] = true;
-            self.bounds[span.first + size as usize] = true;
+            self.bounds[span.first + usize::from(size)] = true;
         }
     }
 
@@ -189,8 +195,7 @@ impl Bytes {
         let number = self.of_event[event.index()];
         if let Some(access) = Access::of(op) {
             let Span { block, first } = self.spans[number as usize];
-            let size = access.mem.addr.saturating_add(u64::from(access.mem.size)) - access.mem.addr;
-            let bytes = first..first + size as usize;
+            let bytes = first..first + usize::from(inside(access.mem.addr, access.mem.size));
             return Some(Touched { block, bytes });
         }
         // A free covers all of its block.

@@ -7,7 +7,6 @@
 
 use super::groups::{Crowded, FEW_THREADS};
 use super::site::{Held, Key, place, sites};
-use super::visit::first_from;
 use super::{Scope, positions_of};
 use crate::prune::{LockContextId, LockContexts};
 use crate::trace::{Access, AccessId, CellId, CodePosition, EventId, ThreadId, Trace};
@@ -158,7 +157,11 @@ impl Spots {
         let mut crowded = Vec::new();
         let mut threads: HashSet<ThreadId> = HashSet::new();
         for number in &mut self.number {
-            let Some(until) = self.starts.get((*number).wrapping_add(1) as usize).filter(|_| *number != NONE) else {
+            let Some(until) = self
+                .starts
+                .get((*number).wrapping_add(1) as usize)
+                .filter(|_| *number != NONE)
+            else {
                 continue;
             };
             let accesses = &self.accesses[self.starts[*number as usize] as usize..*until as usize];
@@ -322,7 +325,9 @@ impl Spots {
                 parts[at + 1..].iter().for_each(|other| look(&parts[at], other));
             } else {
                 let after = writing.partition_point(|&other| other < at);
-                writing[after..].iter().for_each(|&other| look(&parts[at], &parts[other]));
+                writing[after..]
+                    .iter()
+                    .for_each(|&other| look(&parts[at], &parts[other]));
             }
         }
     }
@@ -430,7 +435,9 @@ impl Spots {
             // Both ends only move on: from where they were, mostly not far.
             let (before, own) = (count(event(id), other.thread()), place(id));
             low = first_from(theirs, low, |&access| place(access) >= before);
-            high = first_from(theirs, high.max(low), |&access| count(event(access), spot.thread()) > own);
+            high = first_from(theirs, high.max(low), |&access| {
+                count(event(access), spot.thread()) > own
+            });
             let Some((&first, &last)) = theirs[low..high].first().zip(theirs[low..high].last()) else {
                 // So it is of all up to the first one that the next of the others does not come after.
                 at = match theirs.get(low) {
@@ -472,7 +479,12 @@ impl Spots {
     }
 
     /// An instance of a pair in a cell that is not among some.
-    pub(super) fn first_but_in(&self, trace: &Trace, pair: &SpotPair, cells: &HashSet<u32>) -> Option<(EventId, EventId)> {
+    pub(super) fn first_but_in(
+        &self,
+        trace: &Trace,
+        pair: &SpotPair,
+        cells: &HashSet<u32>,
+    ) -> Option<(EventId, EventId)> {
         if !cells.contains(&pair.cell) {
             return Some(pair.first);
         }
@@ -518,6 +530,22 @@ impl Spots {
     /// Accesses, each with what its thread holds.
     pub(super) fn held(trace: &Trace, contexts: &LockContexts, accesses: &[AccessId], held: &mut Vec<Held>) {
         held.clear();
-        held.extend(accesses.iter().map(|&id| (trace.access_by_id(id).event, contexts.of_access(id))));
+        held.extend(
+            accesses
+                .iter()
+                .map(|&id| (trace.access_by_id(id).event, contexts.of_access(id))),
+        );
     }
+}
+
+/// The first place from `from` on at which something holds that holds from there on; the end if there is none. Takes
+/// time by how far that is from `from`.
+pub(super) fn first_from<T>(all: &[T], from: usize, holds: impl Fn(&T) -> bool) -> usize {
+    let (mut low, mut step) = (from, 1);
+    while low + step <= all.len() && !holds(&all[low + step - 1]) {
+        low += step;
+        step *= 2;
+    }
+    let until = all.len().min(low + step);
+    low + all[low..until].partition_point(|one| !holds(one))
 }

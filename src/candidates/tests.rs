@@ -176,7 +176,10 @@ fn arrays(seed: u64) -> Trace {
                 let stored = &mut memory[array as usize][element as usize..][..1 + usize::from(of_both)];
                 let is_write = below(2) == 0;
                 stored.iter_mut().for_each(|stored| *stored += u32::from(is_write));
-                let value = stored.iter().rev().fold(0, |value, &stored| value << 32 | u64::from(stored));
+                let value = stored
+                    .iter()
+                    .rev()
+                    .fold(0, |value, &stored| value << 32 | u64::from(stored));
                 let op = match is_write {
                     false => FileOp::Read { mem, value },
                     true => FileOp::Write { mem, value },
@@ -282,7 +285,11 @@ fn every_instance_is_counted_and_those_that_nothing_excludes_are_visited() {
             let all = expected.all.iter().copied();
             assert_eq!(concurrent, all.filter(is_open).collect(), "seed {seed}");
 
-            let frees = |event: EventId| trace.access(event).is_some_and(|access| access.kind == AccessKind::Free);
+            let frees = |event: EventId| {
+                trace
+                    .access(event)
+                    .is_some_and(|access| access.kind == AccessKind::Free)
+            };
             let pairs = expected.all.iter().filter(|&&(a, b)| frees(a) || frees(b));
             let pairs: BTreeSet<_> = pairs.map(|&(a, b)| if frees(a) { (a, b) } else { (b, a) }).collect();
             let precedes = |&(free, access): &(EventId, EventId)| needs.relation().before(access, free);
@@ -296,7 +303,11 @@ fn every_instance_is_counted_and_those_that_nothing_excludes_are_visited() {
             assert_eq!(ordered.is_some(), pairs.iter().any(precedes), "seed {seed}");
             assert!(ordered.is_none_or(|(access, free)| pairs.contains(&(free, access)) && precedes(&(free, access))));
             frees_in_all += after.len();
-            assert_eq!(after, pairs.into_iter().filter(|pair| !precedes(pair)).collect(), "seed {seed}");
+            assert_eq!(
+                after,
+                pairs.into_iter().filter(|pair| !precedes(pair)).collect(),
+                "seed {seed}"
+            );
         }
     }
     assert!(frees_in_all > 100, "{frees_in_all} uses after free say little");

@@ -2,7 +2,7 @@
 
 use super::open_pairs::SitesFound;
 use super::site::Held;
-use super::spots::{SpotPair, Spots};
+use super::spots::{SpotPair, Spots, first_from};
 use super::{Candidates, positions_of};
 use crate::prune::{MustHappenBefore, Needs};
 use crate::trace::{AccessId, CodePosition, EventId, ThreadId};
@@ -52,7 +52,10 @@ pub(crate) type SitePairs = HashMap<(CodePosition, CodePosition), PairSites>;
 impl Candidates<'_> {
     /// For each of the given pairs of positions, the sites that they stand for.
     pub(crate) fn site_pairs(&self, wanted: &[(CodePosition, CodePosition)]) -> SitePairs {
-        let mut found: SitePairs = wanted.iter().map(|&positions| (positions, PairSites::default())).collect();
+        let mut found: SitePairs = wanted
+            .iter()
+            .map(|&positions| (positions, PairSites::default()))
+            .collect();
         if found.is_empty() {
             return found;
         }
@@ -453,18 +456,6 @@ impl Visit<'_, '_> {
         }
         ControlFlow::Continue(())
     }
-}
-
-/// The first place from `from` on at which something holds that holds from there on; the end if there is none. Takes
-/// time by how far that is from `from`.
-pub(super) fn first_from<T>(all: &[T], from: usize, holds: impl Fn(&T) -> bool) -> usize {
-    let (mut low, mut step) = (from, 1);
-    while low + step <= all.len() && !holds(&all[low + step - 1]) {
-        low += step;
-        step *= 2;
-    }
-    let until = all.len().min(low + step);
-    low + all[low..until].partition_point(|one| !holds(one))
 }
 
 /// Replaces `slot` by the pair, its earlier event first, if that comes earlier.

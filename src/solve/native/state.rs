@@ -123,36 +123,34 @@ impl Clocks {
         let mut ready: BinaryHeap<Reverse<(EventId, u32)>> = BinaryHeap::new();
         // Per thread, how many of the events that its next one waits for are known to be done: some wait for thousands.
         let mut found = vec![0; threads];
-        let mut offer = |window: &mut Window<'_, '_>, thread: ThreadId, heads: &[u32], waiting: &mut [Vec<ThreadId>]| {
-            let place = heads[thread.index()];
-            if place >= state.cut[thread.index()] {
-                return None;
-            }
-            let event = trace.program_order(thread)[place as usize];
-            let number = window.decode(event);
-            let inside =
-                |source: EventId| source >= from && trace.place(source) < state.cut[trace.thread(source).index()];
-            let missing =
-                |source: EventId| trace.place(source) >= heads[trace.thread(source).index()] && inside(source);
-            let (incoming, edges) = (
-                window.incoming(number),
-                state.sources(event, window.first_edge(number)),
-            );
-            let found = &mut found[thread.index()];
-            while *found < incoming.len() + edges.len() {
-                let source = match incoming.get(*found) {
-                    Some(&source) => source,
-                    None => edges[*found - incoming.len()].1,
-                };
-                if missing(source) {
-                    waiting[trace.thread(source).index()].push(thread);
+        let mut offer =
+            |window: &mut Window<'_, '_>, thread: ThreadId, heads: &[u32], waiting: &mut [Vec<ThreadId>]| {
+                let place = heads[thread.index()];
+                if place >= state.cut[thread.index()] {
                     return None;
                 }
-                *found += 1;
-            }
-            *found = 0;
-            Some((event, number))
-        };
+                let event = trace.program_order(thread)[place as usize];
+                let number = window.decode(event);
+                let inside =
+                    |source: EventId| source >= from && trace.place(source) < state.cut[trace.thread(source).index()];
+                let missing =
+                    |source: EventId| trace.place(source) >= heads[trace.thread(source).index()] && inside(source);
+                let (incoming, edges) = (window.incoming(number), state.sources(event, window.first_edge(number)));
+                let found = &mut found[thread.index()];
+                while *found < incoming.len() + edges.len() {
+                    let source = match incoming.get(*found) {
+                        Some(&source) => source,
+                        None => edges[*found - incoming.len()].1,
+                    };
+                    if missing(source) {
+                        waiting[trace.thread(source).index()].push(thread);
+                        return None;
+                    }
+                    *found += 1;
+                }
+                *found = 0;
+                Some((event, number))
+            };
         for thread in ids() {
             ready.extend(offer(window, thread, &heads, &mut waiting).map(Reverse));
         }
