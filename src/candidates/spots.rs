@@ -65,6 +65,9 @@ pub(super) struct Spots {
 
 const NONE: u32 = u32::MAX;
 
+/// Is given a cell, and its accesses at two spots.
+type EachCell<'e> = dyn FnMut(u32, &[AccessId], &[AccessId]) -> ControlFlow<()> + 'e;
+
 /// What is known of a cell after a first look at its accesses.
 #[derive(Clone, Copy, Default)]
 struct Seen {
@@ -420,7 +423,7 @@ impl Spots {
         trace: &Trace,
         count: &dyn Fn(EventId, ThreadId) -> u32,
         (a, b): (u32, u32),
-        each: &mut dyn FnMut(u32, &[AccessId], &[AccessId]) -> ControlFlow<()>,
+        each: &mut EachCell<'_>,
     ) -> ControlFlow<()> {
         let [spot, other] = [a, b].map(|spot| &self.list[spot as usize]);
         if spot.accesses.len() > other.accesses.len() {
