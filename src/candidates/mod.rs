@@ -2,7 +2,7 @@
 //!
 //! Two accesses conflict if they share a cell, come from different threads, at least one writes
 //! and not both are atomic. A trace can have billions of such pairs of events, so they are never
-//! enumerated one by one. Accesses are grouped into [*spots*](spots): thread, code position and kind. One pass over each
+//! enumerated one by one. Accesses are grouped into *spots*: thread, code position and kind. One pass over each
 //! cell finds the [nearest](Candidate::nearest) instances of each pair of positions, which decide most of them. Only for
 //! a pair that they leave open are all instances visited, and then whole spots fall to a common lock, and whole stretches
 //! of them, in all cells at once, to what must, or needs to, come before. In cells that many threads access, the accesses
