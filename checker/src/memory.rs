@@ -9,8 +9,43 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub(crate) struct Memory<'a> {
     contents: Cow<'a, Contents>,
-    /// What differs from `contents`, if these belong to another state.
-    changed: HashMap<usize, Option<u8>>,
+    /// The pieces of which something was changed, by number, if `contents` belong to another state.
+    changed: HashMap<usize, Piece>,
+}
+
+/// Bytes of a piece. Neighbors are often changed together: a free of a large block changes all of it.
+const PIECE: usize = u64::BITS as usize;
+
+/// A piece of memory: its bytes, and a bit for each that is known.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    values: [u8; PIECE],
+    known: u64,
+}
+
+impl Piece {
+    /// The piece of this number.
+    fn of(contents: &Contents, number: usize) -> Piece {
+        let bytes = number * PIECE..contents.values.len().min((number + 1) * PIECE);
+        let mut piece = Piece {
+            values: [0; PIECE],
+            known: 0,
+        };
+        piece.values[..bytes.len()].copy_from_slice(&contents.values[bytes.clone()]);
+        for (at, _) in contents.known[bytes].iter().enumerate().filter(|(_, known)| **known) {
+            piece.known |= 1 << at;
+        }
+        piece
+    }
+
+    fn get(&self, at: usize) -> Option<u8> {
+        (self.known >> at & 1 != 0).then_some(self.values[at])
+    }
+
+    fn set(&mut self, at: usize, value: Option<u8>) {
+        self.known = self.known & !(1 << at) | u64::from(value.is_some()) << at;
+        self.values[at] = value.unwrap_or(0);
+    }
 }
 
 /// By byte: its value, and whether that is known. The trace may not show it, and a free leaves none.
@@ -73,8 +108,10 @@ impl<'a> Memory<'a> {
     }
 
     fn get(&self, byte: usize) -> Option<u8> {
-        let changed = self.changed.get(&byte).copied();
-        changed.unwrap_or_else(|| self.contents.get(byte))
+        match self.changed.get(&(byte / PIECE)) {
+            Some(piece) => piece.get(byte % PIECE),
+            None => self.contents.get(byte),
+        }
     }
 
     /// Whether memory holds a value, of at most 8 bytes.
@@ -102,10 +139,56 @@ impl<'a> Memory<'a> {
     pub(crate) fn store(&mut self, bytes: Range<usize>, value: Option<u64>) {
         match &mut self.contents {
             Cow::Owned(contents) => contents.store(bytes, value),
-            Cow::Borrowed(_) => {
-                let contents = |(place, byte)| (byte, value.map(|value| byte_of(value, place)));
-                self.changed.extend(bytes.enumerate().map(contents));
+            Cow::Borrowed(contents) => {
+                let mut bytes = bytes.enumerate().peekable();
+                while let Some(&(_, first)) = bytes.peek() {
+                    let number = first / PIECE;
+                    let piece = self
+                        .changed
+                        .entry(number)
+                        .or_insert_with(|| Piece::of(contents, number));
+                    while let Some((place, byte)) = bytes.next_if(|&(_, byte)| byte / PIECE == number) {
+                        piece.set(byte % PIECE, value.map(|value| byte_of(value, place)));
+                    }
+                }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Contents, Memory};
+
+    #[test]
+    fn a_branch_holds_what_memory_of_its_own_would() {
+        const BYTES: usize = 300;
+        let mut number = 1_u64;
+        let mut below = |bound: usize| {
+            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (number >> 33) as usize % bound
+        };
+        let mut whole = Memory::new(&Contents::unknown(BYTES));
+        for _ in 0..40 {
+            let mut other = whole.clone();
+            let mut branch = whole.branch();
+            for _ in 0..60 {
+                // Accesses of a few bytes, and now and then the free of a block.
+                let len = if below(10) == 0 { below(200) } else { below(9) };
+                let first = below(BYTES - len);
+                let value = (len <= 8 && below(4) > 0).then(|| below(1 << 30) as u64 * 0x0102_0408_1122);
+                other.store(first..first + len, value);
+                branch.store(first..first + len, value);
+                assert!((0..BYTES).all(|byte| branch.get(byte) == other.get(byte)));
+                let at = below(BYTES - 8);
+                assert_eq!(branch.value(at..at + 8), other.value(at..at + 8));
+                let value = other.value(at..at + 8).unwrap_or(0);
+                assert_eq!(branch.holds(at..at + 8, value), other.holds(at..at + 8, value));
+            }
+            let again = branch.branch();
+            assert!((0..BYTES).all(|byte| again.get(byte) == other.get(byte)));
+            let (first, value) = (below(BYTES - 8), below(1 << 30) as u64);
+            whole.store(first..first + 8, Some(value));
         }
     }
 }
