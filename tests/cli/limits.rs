@@ -310,7 +310,7 @@ fn of_a_trace_that_is_hopelessly_long_for_the_time_limit_the_beginning_is_decide
     let ended = witness(&folder, &["analyze", "t.bin", "--time-limit", "1"]);
     assert!([3, 66].contains(&ended.status), "{}", ended.status);
     assert!(
-        ended.stderr.contains("only the first 100000 events are analyzed"),
+        ended.stderr.contains("only the first 200000 events are analyzed"),
         "{}",
         ended.stderr
     );
