@@ -36,17 +36,22 @@ fn trace(seed: u64) -> Trace {
     Trace::from_events(tables, &events)
 }
 
-/// Waves of threads that run the same code, some of it under a lock, and are joined together: many sites of each cell.
-fn waves(seed: u64) -> Trace {
-    const WAVE: u32 = 12;
-    const WAVES: u32 = 6;
+/// Random numbers below a bound.
+fn random(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut below = |bound: u64| {
+    move |bound| {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         state % bound
-    };
+    }
+}
+
+/// Waves of threads that run the same code, some of it under a lock, and are joined together: many sites of each cell.
+fn waves(seed: u64) -> Trace {
+    const WAVE: u32 = 12;
+    const WAVES: u32 = 6;
+    let mut below = random(seed);
     let threads = 1 + WAVE * WAVES;
     let locks = 2 + threads;
     let mutex = |addr| ObjectInfo {
@@ -113,13 +118,7 @@ fn waves(seed: u64) -> Trace {
 fn arrays(seed: u64) -> Trace {
     const ARRAYS: u64 = 3;
     const ELEMENTS: u64 = 12;
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut below = |bound: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % bound
-    };
+    let mut below = random(seed);
     let tables = Tables {
         threads: vec![ThreadInfo::default(); 4],
         objects: vec![ObjectInfo {
