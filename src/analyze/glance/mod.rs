@@ -2,7 +2,8 @@
 //!
 //! To analyze a trace takes some ten times as long as to record it, and most traces add nothing. So one walk over the
 //! events, in which nothing is kept of each, finds which conflicting accesses came one after the other without a common
-//! lock, or order by forks and joins. Only around these some events are cut out, and analyzed as a trace that begins and
+//! lock, or order by forks and joins, and which of them nothing at all ordered in that run (no chain of what threads hear
+//! of one another, as in FastTrack: Flanagan, Freund, PLDI 2009): these are looked at first. Only around these some events are cut out, and analyzed as a trace that begins and
 //! ends in the middle of a run: windows, as in RVPredict (Huang, Meredith, Roşu, PLDI 2014), but only where something is.
 //! Accesses that are too far from one another for a window are analyzed in a digest of the run: what threads do to one
 //! another, and these accesses. What is left out of it only keeps orders from being feasible, so as good as all that is
@@ -20,7 +21,7 @@ use crate::check::validate;
 use crate::trace::Trace;
 use crate::verdict::{Analysis, Deadlock, Find, Kind, Verdict};
 use hashbrown::{HashMap, HashSet};
-use scan::{Scan, Window};
+use scan::{Conflict, Far, Scan, Window};
 use trace_format::{CodePosition, ReadError, Tables, TraceFile};
 
 /// Two positions in the code, the lower one first.
@@ -28,7 +29,7 @@ type Positions = (CodePosition, CodePosition);
 
 /// Of a trace's events, one of so many is looked at closely, and this many in any case.
 const EVENTS_FOR_ONE: u64 = 100;
-const EVENTS_AT_LEAST: u64 = 10_000;
+const EVENTS_AT_LEAST: u64 = 30_000;
 
 /// A pair that has had so many windows has no more in each trace.
 const MANY_WINDOWS: u32 = 8;
@@ -60,8 +61,8 @@ const CLOSELY: Options = Options {
 /// What looks at traces of one program have seen.
 #[derive(Debug, Default)]
 pub struct Glance {
-    /// How many windows each pair had.
-    pairs: HashMap<Positions, u32>,
+    /// How many windows each pair had: those of accesses that something ordered, and of others.
+    pairs: HashMap<Positions, [u32; 2]>,
     /// In how many traces those were looked at whose accesses are too far apart for a window.
     far: HashMap<Positions, u32>,
     /// Locks that were taken in a circle, by where the outer and the inner ones were.
@@ -94,7 +95,7 @@ impl Glance {
     /// # Errors
     /// [`ReadError`], if a block of the file cannot be read.
     pub fn begin(&mut self, file: &TraceFile) -> Result<(), ReadError> {
-        let mut scan = Scan::new(file.tables());
+        let mut scan = Scan::new(file.tables(), []);
         scan.walk(file, &|_| u32::MAX)?;
         self.learn(scan, &HashSet::new());
         self.has_begun = true;
@@ -132,14 +133,24 @@ impl Glance {
     /// [`ReadError`], if a block of the file cannot be read.
     pub fn is_worthwhile(&mut self, file: &TraceFile) -> Result<bool, ReadError> {
         self.looks += 1;
-        let mut scan = Scan::new(file.tables());
+        // What was unknown is not forgotten as long as another trace may decide it.
+        let undecided = self
+            .far
+            .iter()
+            .filter(|(pair, digests)| **digests < DIGESTS_OF_A_PAIR && !self.races.contains(*pair));
+        let mut scan = Scan::new(file.tables(), undecided.flat_map(|(&(a, b), _)| [a, b]));
         let (pairs, races, looks) = (&self.pairs, &self.races, self.looks);
-        // The fewer windows a pair has had, the sooner it gets one; and one that has had many, in few traces.
+        // The fewer windows a pair has had, the sooner it gets one, first what nothing ordered; and one that has had
+        // many, in few traces.
         let is_due = |windows: u32| windows < MANY_WINDOWS || looks.is_multiple_of(windows / (MANY_WINDOWS / 2));
-        scan.walk(file, &|pair| match pairs.get(&pair) {
+        scan.walk(file, &|conflict| match pairs.get(&conflict.positions) {
             None => 0,
-            Some(&windows) if is_due(windows) && !races.contains(&pair) => windows + 1,
-            Some(_) => u32::MAX,
+            Some(_) if races.contains(&conflict.positions) => u32::MAX,
+            Some(windows) => match windows[usize::from(conflict.is_concurrent)] {
+                windows if !is_due(windows) => u32::MAX,
+                windows if conflict.is_concurrent => windows,
+                windows => windows.saturating_add(MANY_WINDOWS),
+            },
         })?;
         let windows = std::mem::take(&mut scan.windows);
         let mut shows = false;
@@ -193,14 +204,16 @@ impl Glance {
     /// Looks at pairs whose accesses are too far apart for a window, and at locks that are taken in a circle, if they
     /// are new: in the run's digest.
     fn digest(&mut self, file: &TraceFile, scan: &Scan) -> Result<Digested, ReadError> {
-        let is_new = |pair: &Positions| {
-            let digests = self.far.get(pair).copied();
-            !self.races.contains(pair)
+        let is_new = |(pair, far): &(&Positions, &Far)| {
+            let digests = self.far.get(*pair).copied();
+            !self.races.contains(*pair)
                 && digests.is_none_or(|digests| digests < DIGESTS_OF_A_PAIR)
-                && (digests.is_some() || !self.pairs.contains_key(pair))
+                && (digests.is_some() || far.is_concurrent || !self.pairs.contains_key(*pair))
         };
-        let mut new: Vec<Positions> = scan.far.keys().copied().filter(is_new).collect();
+        let new = scan.far.iter().filter(is_new);
+        let mut new: Vec<(bool, Positions)> = new.map(|(&pair, far)| (!far.is_concurrent, pair)).collect();
         new.sort_unstable();
+        let mut new: Vec<Positions> = new.into_iter().map(|(_, pair)| pair).collect();
         let left = new.split_off(new.len().min(FAR_PAIRS));
         let mut seen = Digested {
             left: left.into_iter().collect(),
@@ -214,12 +227,18 @@ impl Glance {
         let mut accesses = Vec::new();
         for pair in &new {
             *self.far.entry(*pair).or_default() += 1;
-            let told = scan.far[pair].iter().filter(|(_, second)| *second < scan.told_until);
+            let told = scan.far[pair]
+                .instances
+                .iter()
+                .filter(|(_, second)| *second < scan.told_until);
             let before = accesses.len();
             accesses.extend(told.flat_map(|&(first, second)| [first, second]));
             seen.is_cut |= accesses.len() == before;
         }
         seen.is_cut |= !circles.is_empty() && scan.told_until < file.len();
+        if accesses.is_empty() && circles.is_empty() {
+            return Ok(seen);
+        }
         let events = scan.told_with(file, &accesses)?;
         let trace = Trace::of_part(tables_within(file.tables()), &events);
         if let Err(error) = validate(&trace) {
@@ -259,7 +278,13 @@ impl Glance {
 
     /// Whether the analysis of a window witnesses what no trace has.
     fn shows_more(&mut self, tables: &Tables, window: Window) -> bool {
-        *self.pairs.entry(window.pair).or_default() += 1;
+        for Conflict {
+            positions,
+            is_concurrent,
+        } in window.conflicts
+        {
+            self.pairs.entry(positions).or_default()[usize::from(is_concurrent)] += 1;
+        }
         let mut tables = tables.clone();
         for (semaphore, count) in window.counts {
             if let Some(row) = tables.objects.get_mut(semaphore.index()) {
@@ -275,7 +300,7 @@ impl Glance {
         let mut shows = false;
         for pair in found.pairs.iter().filter(|pair| is_witnessed(&pair.verdict)) {
             let positions = sorted(pair.positions);
-            tracing::info!(?positions, window = ?window.pair, "a window shows a race");
+            tracing::info!(?positions, "a window shows a race");
             shows |= self.races.insert(positions);
         }
         for deadlock in found.deadlocks.iter().filter(|found| is_witnessed(&found.verdict)) {

@@ -30,8 +30,14 @@ const MANY_PIECES: u64 = 1_024;
 /// More threads are not told apart by their forks and joins: that takes memory in their square.
 const MOST_THREADS: usize = 1_000;
 
+/// Of more threads, what they hear of one another by locks and the like is not followed: each time costs that many steps.
+const MOST_LISTENERS: usize = 64;
+
 /// Instances that are kept of two accesses that are too far apart for a window.
 const FAR_INSTANCES: usize = 3;
+
+/// Positions in the code whose accesses are not forgotten are known by a table of so many bits.
+const WATCHED: usize = 1 << 16;
 
 /// Of a trace's events, one of so many is kept as what threads do to one another, and this many in any case.
 const EVENTS_FOR_ONE_TOLD: u64 = 40;
@@ -48,9 +54,19 @@ const SEVERAL: u8 = u8::MAX;
 /// Events by their numbers, in their order.
 pub(super) type Numbered = Vec<(u64, Event)>;
 
+/// Two places in the code whose accesses conflicted, and whether nothing ordered these in the run itself, neither locks
+/// nor what else threads hear of one another by. Such a pair is more likely to be a race than one that is a race only if
+/// something comes in another order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Conflict {
+    pub positions: Positions,
+    pub is_concurrent: bool,
+}
+
 /// Some events around two accesses.
 pub(super) struct Window {
-    pub pair: Positions,
+    /// Those for which it was cut, and others that lie within it.
+    pub conflicts: Vec<Conflict>,
     pub events: Vec<Event>,
     /// Counts of semaphores before them.
     pub counts: Vec<(ObjectId, u32)>,
@@ -61,8 +77,8 @@ pub(super) struct Window {
 pub(super) struct Scan {
     /// Conflicting pairs with no common lock, whose accesses came close to one another; and others.
     pub near: HashSet<Positions>,
-    /// The others with some instances, the numbers of two events.
-    pub far: HashMap<Positions, Vec<(u64, u64)>>,
+    /// The others with some instances, the numbers of two events; those come first that nothing ordered.
+    pub far: HashMap<Positions, Far>,
     pub circles: HashSet<Positions>,
     pub windows: Vec<Window>,
     /// What threads do to one another, up to this event: more would be too much.
@@ -71,9 +87,17 @@ pub(super) struct Scan {
     most_told: usize,
     tellers: Vec<u8>,
     memory: Vec<Piece>,
+    /// A bit for each position in the code, by its hash: whether accesses from there are kept in a table of their own, in
+    /// which nothing is pushed out.
+    watched: Vec<u64>,
+    kept: HashMap<u64, Piece>,
     threads: Vec<Thread>,
     /// Whether threads' clocks are kept.
     is_ordered: bool,
+    /// Whether it is followed what threads hear of one another.
+    listens: bool,
+    /// What there is to hear from a lock, a condition or the like, or from memory that is accessed atomically.
+    said: HashMap<Said, Vec<u32>>,
     /// Sets of locks, by number.
     lock_sets: HashMap<Vec<(ObjectId, bool)>, u32>,
     sets: Vec<Vec<(ObjectId, bool)>>,
@@ -86,11 +110,45 @@ pub(super) struct Scan {
     permits: HashMap<ObjectId, u32>,
     /// What became of them: before which event, and the count until then.
     changes: Vec<(u64, ObjectId, u32)>,
-    /// Of the block of events that is walked: the closest instance of each pair.
-    closest: HashMap<Positions, (u64, u64)>,
-    /// Events that windows have, and windows that pairs have.
-    cut: u64,
-    windows_of: HashMap<Positions, u32>,
+    /// Of that block: the best instance of each pair.
+    best: HashMap<Positions, Instance>,
+    /// Events that windows have, those for accesses that something ordered and for others; and windows that pairs have.
+    cut: [u64; 2],
+    windows_of: HashMap<Conflict, u32>,
+}
+
+/// Two conflicting accesses: the numbers of their events.
+#[derive(Clone, Copy)]
+struct Instance {
+    first: u64,
+    second: u64,
+    is_concurrent: bool,
+}
+
+impl Instance {
+    fn span(&self) -> u64 {
+        self.second - self.first
+    }
+
+    /// What makes one better than another: the lowest first.
+    fn rank(&self) -> (bool, u64) {
+        (!self.is_concurrent, self.span())
+    }
+}
+
+/// Accesses of two places that are too far apart for a window.
+#[derive(Clone, Default)]
+pub(super) struct Far {
+    pub instances: Vec<(u64, u64)>,
+    /// Whether nothing ordered some of them.
+    pub is_concurrent: bool,
+}
+
+/// What threads hear of one another by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Said {
+    By(ObjectId),
+    At(u64),
 }
 
 /// A thread, as far as the walk has come.
@@ -99,8 +157,10 @@ struct Thread {
     held: Vec<Held>,
     /// The number of its set of locks.
     locks: u32,
-    /// How far each other thread had come that it knows of, and how far it is itself: steps are forks and ends.
+    /// How far each other thread had come that it knows of by forks and joins, and that it has heard of in any way; and
+    /// how far it is itself: what another one may hear of it is a step.
     knows: Vec<u32>,
+    hears: Vec<u32>,
     step: u32,
 }
 
@@ -133,20 +193,29 @@ struct Piece {
 }
 
 impl Scan {
-    pub(super) fn new(tables: &Tables) -> Scan {
+    /// Accesses from the positions that are to be `watched` are compared however long ago they were.
+    pub(super) fn new(tables: &Tables, watched: impl IntoIterator<Item = CodePosition>) -> Scan {
         let threads = tables.threads.len();
-        let is_ordered = threads <= MOST_THREADS;
+        let (is_ordered, listens) = (threads <= MOST_THREADS, threads <= MOST_LISTENERS);
         let thread = Thread {
             step: 1,
             knows: vec![0; if is_ordered { threads } else { 0 }],
+            hears: vec![0; if listens { threads } else { 0 }],
             ..Thread::default()
         };
+        let mut bits = vec![0; WATCHED / u64::BITS as usize];
+        for position in watched {
+            let (word, bit) = bit_of(position);
+            bits[word] |= bit;
+        }
         let semaphores = (0..).map(ObjectId).zip(&tables.objects);
         Scan {
             memory: vec![Piece::default(); PIECES],
             tellers: vec![NOBODY; TELLERS],
             threads: vec![thread; threads],
+            watched: bits,
             is_ordered,
+            listens,
             lock_sets: HashMap::from_iter([(Vec::new(), 0)]),
             sets: vec![Vec::new()],
             permits: semaphores
@@ -159,7 +228,7 @@ impl Scan {
 
     /// Walks all events. `rank` says of a pair how soon it gets a window: the lowest ones first, the highest number
     /// never.
-    pub(super) fn walk(&mut self, file: &TraceFile, rank: &dyn Fn(Positions) -> u32) -> Result<(), ReadError> {
+    pub(super) fn walk(&mut self, file: &TraceFile, rank: &dyn Fn(Conflict) -> u32) -> Result<(), ReadError> {
         self.most_told = (file.len() / EVENTS_FOR_ONE_TOLD).max(TOLD_AT_LEAST) as usize;
         self.told_until = file.len();
         for (index, block) in file.blocks().iter().enumerate() {
@@ -219,7 +288,54 @@ impl Scan {
             Op::Join { child, .. } => self.join(thread, child),
             _ => {}
         }
+        self.hear(event);
         self.tell(number, event);
+    }
+
+    /// Follows what threads hear of one another.
+    #[inline]
+    fn hear(&mut self, event: &Event) {
+        let thread = event.thread.index();
+        match event.op {
+            Op::Read { .. } | Op::Write { .. } | Op::Branch => {}
+            _ if !self.listens => {}
+            Op::Acquire { lock, .. } | Op::AcquireShared { lock, .. } => self.listen(thread, Said::By(lock)),
+            Op::Release { lock } => self.say(thread, Said::By(lock)),
+            Op::WaitBegin { lock, .. } => self.say(thread, Said::By(lock)),
+            Op::WaitEnd { condition, lock, .. } => {
+                self.listen(thread, Said::By(condition));
+                self.listen(thread, Said::By(lock));
+            }
+            Op::Notify { condition: object }
+            | Op::NotifyAll { condition: object }
+            | Op::BarrierEnter { barrier: object, .. }
+            | Op::SemPost { semaphore: object }
+            | Op::OnceEnd { once: object } => self.say(thread, Said::By(object)),
+            Op::BarrierExit { barrier: object, .. }
+            | Op::SemWait { semaphore: object, .. }
+            | Op::OnceWait { once: object } => self.listen(thread, Said::By(object)),
+            Op::AtomicLoad { mem, .. } => self.listen(thread, Said::At(mem.addr)),
+            Op::AtomicStore { mem, .. } => self.say(thread, Said::At(mem.addr)),
+            Op::AtomicRmw { mem, .. } => {
+                self.listen(thread, Said::At(mem.addr));
+                self.say(thread, Said::At(mem.addr));
+            }
+            _ => {}
+        }
+    }
+
+    fn listen(&mut self, thread: usize, to: Said) {
+        if let Some(said) = self.said.get(&to) {
+            latest(&mut self.threads[thread].hears, said);
+        }
+    }
+
+    fn say(&mut self, thread: usize, by: Said) {
+        let speaker = &mut self.threads[thread];
+        let said = self.said.entry(by).or_insert_with(|| vec![0; speaker.hears.len()]);
+        latest(said, &speaker.hears);
+        said[thread] = speaker.step;
+        speaker.step += 1;
     }
 
     /// Keeps an event by which threads may tell one another something.
@@ -287,14 +403,25 @@ impl Scan {
     }
 
     fn access_piece(&mut self, number: u64, now: Last, writes: bool) {
-        let slot = number as usize % PIECES;
-        let mut piece = self.memory[slot];
+        let mut memory = std::mem::take(&mut self.memory);
+        let piece = &mut memory[number as usize % PIECES];
         if piece.number != number {
-            piece = Piece {
-                number,
-                ..Piece::default()
-            };
+            *piece = Piece::of(number);
         }
+        self.note(piece, now, writes);
+        self.memory = memory;
+        let (word, bit) = bit_of(now.at);
+        if self.watched[word] & bit != 0 {
+            let mut kept = std::mem::take(&mut self.kept);
+            let piece = kept.entry(number).or_insert_with(|| Piece::of(number));
+            self.note(piece, now, writes);
+            self.kept = kept;
+        }
+    }
+
+    /// Compares an access with those of its piece before, and keeps it.
+    #[inline]
+    fn note(&mut self, piece: &mut Piece, now: Last, writes: bool) {
         self.compare(&piece.write, &now);
         if writes {
             for read in &piece.reads {
@@ -307,7 +434,6 @@ impl Scan {
             }
             piece.reads[0] = now;
         }
-        self.memory[slot] = piece;
     }
 
     /// Notes two accesses that conflict, and that nothing keeps apart as far as the walk sees.
@@ -322,11 +448,15 @@ impl Scan {
         if then.locks != 0 && now.locks != 0 && self.exclude(then.locks, now.locks) {
             return;
         }
-        let span = |&(a, b): &(u64, u64)| b - a;
-        let instance = (then.event, now.event);
-        let closest = self.closest.entry(sorted((then.at, now.at))).or_insert(instance);
-        if span(&instance) < span(closest) {
-            *closest = instance;
+        let hears = &self.threads[now.thread as usize].hears;
+        let instance = Instance {
+            first: then.event,
+            second: now.event,
+            is_concurrent: self.listens && hears[then.thread as usize] < then.step,
+        };
+        let best = self.best.entry(sorted((then.at, now.at))).or_insert(instance);
+        if instance.rank() < best.rank() {
+            *best = instance;
         }
     }
 
@@ -358,6 +488,9 @@ impl Scan {
     /// What was accessed there is another block from now on.
     fn forget(&mut self, addr: u64, size: u64) {
         let pieces = addr / PIECE..addr.saturating_add(size).div_ceil(PIECE);
+        if !self.kept.is_empty() {
+            self.kept.retain(|piece, _| !pieces.contains(piece));
+        }
         if pieces.end - pieces.start > MANY_PIECES {
             for piece in self.memory.iter_mut().filter(|piece| pieces.contains(&piece.number)) {
                 *piece = Piece::default();
@@ -420,69 +553,83 @@ impl Scan {
         if !self.is_ordered || child.index() >= self.threads.len() {
             return;
         }
-        let mut knows = self.threads[thread].knows.clone();
-        knows[thread] = self.threads[thread].step;
-        self.threads[child.index()].knows = knows;
-        self.threads[thread].step += 1;
+        let parent = &mut self.threads[thread];
+        let (mut knows, mut hears) = (parent.knows.clone(), parent.hears.clone());
+        knows[thread] = parent.step;
+        if self.listens {
+            hears[thread] = parent.step;
+        }
+        parent.step += 1;
+        let child = &mut self.threads[child.index()];
+        (child.knows, child.hears) = (knows, hears);
     }
 
     fn join(&mut self, thread: usize, child: ThreadId) {
         if !self.is_ordered || child.index() >= self.threads.len() || child.index() == thread {
             return;
         }
-        let mut knows = std::mem::take(&mut self.threads[thread].knows);
-        let joined = &self.threads[child.index()];
-        for (own, &other) in knows.iter_mut().zip(&joined.knows) {
-            *own = other.max(*own);
+        let Thread { knows, hears, step, .. } = self.threads[child.index()].clone();
+        let parent = &mut self.threads[thread];
+        latest(&mut parent.knows, &knows);
+        latest(&mut parent.hears, &hears);
+        parent.knows[child.index()] = step;
+        if self.listens {
+            parent.hears[child.index()] = step;
         }
-        knows[child.index()] = joined.step;
-        self.threads[thread].knows = knows;
     }
 
     /// Cuts windows around what was found since the last time; events up to this one were walked.
-    fn cut_windows(&mut self, file: &TraceFile, end: u64, rank: &dyn Fn(Positions) -> u32) -> Result<(), ReadError> {
-        let allowed = allowed(end);
+    fn cut_windows(&mut self, file: &TraceFile, end: u64, rank: &dyn Fn(Conflict) -> u32) -> Result<(), ReadError> {
+        let allowed = allowed(file.len(), end);
         let mut near = Vec::new();
-        for (pair, (first, second)) in self.closest.drain() {
-            if second - first <= SPAN {
-                self.near.insert(pair);
-                near.push((second - first, pair, first, second));
+        for (positions, instance) in self.best.drain() {
+            let is_concurrent = instance.is_concurrent;
+            let conflict = Conflict {
+                positions,
+                is_concurrent,
+            };
+            if instance.span() <= SPAN {
+                self.near.insert(positions);
+                near.push((rank(conflict), instance.rank(), conflict, instance));
             } else {
-                let instances = self.far.entry(pair).or_default();
-                if instances.len() < FAR_INSTANCES {
-                    instances.push((first, second));
-                }
+                let far = self.far.entry(positions).or_default();
+                far.note(instance);
             }
         }
-        near.sort_unstable();
-        let mut ranked: Vec<_> = near
-            .into_iter()
-            .map(|(_, pair, first, second)| (rank(pair), pair, first, second))
-            .collect();
-        // Of equal ones, those first whose accesses are close to one another.
-        ranked.sort_by_key(|&(rank, ..)| rank);
-        let mut chosen = Vec::new();
-        for (_, pair, first, second) in ranked.into_iter().filter(|&(rank, ..)| rank < u32::MAX) {
-            if self.cut >= allowed {
-                break;
-            }
-            let windows = self.windows_of.entry(pair).or_default();
-            *windows += 1;
-            if *windows > WINDOWS_OF_A_PAIR {
+        // Of equal ones, those first that nothing ordered, and whose accesses are close to one another.
+        near.retain(|&(rank, ..)| rank < u32::MAX);
+        near.sort_unstable_by_key(|&(rank, quality, conflict, _)| (rank, quality, conflict));
+        let mut chosen: Vec<(u64, u64, Vec<Conflict>)> = Vec::new();
+        for (_, _, conflict, Instance { first, second, .. }) in near {
+            let lies_within = |&&mut (start, stop, _): &&mut (u64, u64, Vec<Conflict>)| {
+                (start + BEFORE / 2 <= first || start == 0) && second < stop
+            };
+            if let Some((_, _, conflicts)) = chosen.iter_mut().find(lies_within) {
+                conflicts.push(conflict);
                 continue;
             }
+            let windows = self.windows_of.entry(conflict).or_default();
+            let cut = &mut self.cut[usize::from(conflict.is_concurrent)];
+            if *cut >= allowed || *windows == WINDOWS_OF_A_PAIR {
+                continue;
+            }
+            *windows += 1;
             let (start, stop) = (first.saturating_sub(BEFORE), (second + BEHIND).min(end));
-            self.cut += stop - start;
-            chosen.push((pair, start, stop));
+            *cut += stop - start;
+            chosen.push((start, stop, vec![conflict]));
         }
-        let ranges = chosen.iter().map(|&(_, start, stop)| (start, stop)).collect();
+        let ranges = chosen.iter().map(|&(start, stop, _)| (start, stop)).collect();
         let events = events_within(file, ranges)?;
-        for (pair, start, stop) in chosen {
+        for (start, stop, conflicts) in chosen {
             let [from, until] = [start, stop].map(|number| events.partition_point(|&(before, _)| before < number));
             let within = events[from..until].iter().map(|&(_, event)| event).collect();
             let events = self.with_blocks(within, start);
             let counts = self.counts_before(start);
-            self.windows.push(Window { pair, events, counts });
+            self.windows.push(Window {
+                conflicts,
+                events,
+                counts,
+            });
         }
         Ok(())
     }
@@ -534,15 +681,53 @@ impl Scan {
     }
 }
 
-/// How many of so many events are looked at closely.
-fn allowed(events: u64) -> u64 {
-    (events / EVENTS_FOR_ONE).max(EVENTS_AT_LEAST)
+impl Piece {
+    /// A piece that was not accessed.
+    fn of(number: u64) -> Piece {
+        Piece {
+            number,
+            ..Piece::default()
+        }
+    }
+}
+
+impl Far {
+    fn note(&mut self, instance: Instance) {
+        let Instance { first, second, .. } = instance;
+        if instance.is_concurrent && !self.is_concurrent {
+            self.is_concurrent = true;
+            self.instances.insert(0, (first, second));
+            self.instances.truncate(FAR_INSTANCES);
+        } else if self.instances.len() < FAR_INSTANCES {
+            self.instances.push((first, second));
+        }
+    }
+}
+
+/// Hears all that others have.
+fn latest(own: &mut [u32], other: &[u32]) {
+    for (own, &other) in own.iter_mut().zip(other) {
+        *own = other.max(*own);
+    }
+}
+
+/// Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The word and the bit of a position in the table of those that are watched.
+fn bit_of(position: CodePosition) -> (usize, u64) {
+    let row = (position.wrapping_mul(GOLDEN) >> (u64::BITS - WATCHED.ilog2())) as usize;
+    (row / u64::BITS as usize, 1 << (row % u64::BITS as usize))
+}
+
+/// How many of so many events are looked at closely, of those up to `end`: not all where a run begins.
+fn allowed(events: u64, end: u64) -> u64 {
+    let all = (events / EVENTS_FOR_ONE).max(EVENTS_AT_LEAST);
+    (u128::from(all) * u128::from(end) / u128::from(events.max(1))) as u64
 }
 
 /// The rows of some memory in the table of tellers.
 fn tellers(mem: MemRange) -> impl Iterator<Item = usize> {
-    /// Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
-    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
     let pieces = mem.addr / PIECE..=(mem.addr + u64::from(mem.size).max(1) - 1) / PIECE;
     pieces.map(|piece| (piece.wrapping_mul(GOLDEN) >> (u64::BITS - TELLERS.ilog2())) as usize)
 }

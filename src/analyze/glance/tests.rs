@@ -243,6 +243,85 @@ fn what_is_kept_apart_by_what_threads_do_to_one_another_is_not() {
     assert_eq!(far_apart(&other), [true, true]);
 }
 
+/// A pair of places that a semaphore orders in the first trace, and what a look says of one in which `accesses` are those
+/// of these two places, behind many others that it orders.
+fn once_ordered(accesses: impl FnOnce(&mut Making)) -> bool {
+    let ordered = |making: &mut Making, position: u64, addr: u64| {
+        making
+            .add(1, position, write(addr, 1))
+            .add(1, 70, Op::SemPost { semaphore: PERMITS });
+        let wait = Op::SemWait {
+            semaphore: PERMITS,
+            attempt: false,
+        };
+        making.add(2, 71, wait).add(2, position + 1, write(addr, 2));
+    };
+    // Of different variables, and so far from one another that no window has two.
+    let others = |making: &mut Making| {
+        for other in 0..60 {
+            ordered(making, 1_000 + 2 * other, 0x4000 + 4 * other);
+            making.work(15);
+        }
+    };
+    let mut first = Making::new();
+    ordered(&mut first, 20, FLAG);
+    others(&mut first);
+    let mut second = Making::new();
+    others(&mut second);
+    accesses(&mut second);
+    let mut glance = Glance::new();
+    glance.begin(&first.file()).unwrap();
+    glance.is_worthwhile(&second.file()).unwrap()
+}
+
+#[test]
+fn what_nothing_orders_this_time_is_looked_at_before_all_else() {
+    for between in [700, 7_000] {
+        let apart = |making: &mut Making| {
+            making.add(1, 20, write(FLAG, 1));
+            for place in 0..between {
+                making.add(2, 10, write(0x10_0000 + 4 * (place % 50), 1));
+            }
+            making.add(2, 21, write(FLAG, 2));
+        };
+        assert!(once_ordered(apart), "{between}");
+        let ordered = |making: &mut Making| {
+            making
+                .add(1, 20, write(FLAG, 1))
+                .add(1, 70, Op::SemPost { semaphore: PERMITS });
+            for place in 0..between {
+                making.add(2, 10, write(0x10_0000 + 4 * (place % 50), 1));
+            }
+            let wait = Op::SemWait {
+                semaphore: PERMITS,
+                attempt: false,
+            };
+            making.add(2, 71, wait).add(2, 21, write(FLAG, 2));
+        };
+        assert!(!once_ordered(ordered), "{between}");
+    }
+}
+
+#[test]
+fn what_was_unknown_is_compared_however_much_was_accessed_between() {
+    let mut making = Making::new();
+    making.add(1, 20, write(FLAG, 1));
+    // All of the table of pieces, twice.
+    for place in 0..1 << 15 {
+        making.add(1, 10, write(0x10_0000 + 4 * place, 1));
+    }
+    let file = making.add(2, 21, write(FLAG, 2)).file();
+    for is_unknown in [false, true] {
+        let mut glance = Glance::new();
+        glance.begin(&Making::new().work(100).file()).unwrap();
+        if is_unknown {
+            glance.pairs.insert((20, 21), [0; 2]);
+            glance.far.insert((20, 21), 0);
+        }
+        assert_eq!(glance.is_worthwhile(&file).unwrap(), is_unknown);
+    }
+}
+
 /// As many looks as there are, and what is said of those that say nothing.
 #[test]
 fn what_was_not_analyzed_is_told() {
