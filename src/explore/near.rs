@@ -28,8 +28,9 @@ use super::sites::Sites;
 use super::states::{Limits, Walk};
 use super::tables::{AccessKind, Act, Class, Held, Tables};
 use crate::forest::{Forest, Outcome};
-use hashbrown::{HashMap, HashSet};
-use std::cell::RefCell;
+use hashbrown::HashMap;
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
 
 /// Turns that are simulated at most. Then what was found so far has to do.
 const MOST_TURNS: usize = 1_000_000;
@@ -477,6 +478,11 @@ impl Search<'_, '_> {
             thread,
             in_the_middle: here.has_done[thread as usize],
         };
+        let stood = Stood {
+            log: here.log,
+            position: here.class(thread).position,
+            accessed: Rc::default(),
+        };
         let mut seen = Vec::new();
         for first in here.state.threads().collect::<Vec<_>>() {
             let class = here.state.at[first as usize];
@@ -485,7 +491,7 @@ impl Search<'_, '_> {
             }
             seen.push(class);
             let mut now = here.clone();
-            now.stood = (now.log, now.class(thread).position);
+            now.stood = stood.clone();
             self.advance(&mut now, first, Some(still));
             if self.left == 0 {
                 return;
@@ -555,7 +561,7 @@ impl Search<'_, '_> {
         };
         let other = middle.map_or(0, |still| {
             if still.thread == thread {
-                now.stood.1
+                now.stood.position
             } else {
                 place(still.thread)
             }
@@ -640,8 +646,30 @@ struct Simulation<'t> {
     /// Which threads have done what others could tell.
     has_done: Vec<bool>,
     switches: u32,
-    /// Where a thread stood still: what had been accessed until then, and its place in the code.
-    stood: (Chain, u64),
+    stood: Stood,
+}
+
+/// Where a thread stood still.
+#[derive(Clone, Default)]
+struct Stood {
+    /// What had been accessed until then.
+    log: Chain,
+    /// Its place in the code.
+    position: u64,
+    /// What it had accessed, once that was asked for: each time costs as much as all that was simulated.
+    accessed: Rc<OnceCell<Cells>>,
+}
+
+/// The cells that a thread has accessed, and those that it has written, a bit for each.
+struct Cells {
+    touched: Vec<u64>,
+    written: Vec<u64>,
+}
+
+impl Cells {
+    fn has(cells: &[u64], cell: u32) -> bool {
+        cells[cell as usize / 64] >> (cell % 64) & 1 != 0
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -665,7 +693,7 @@ impl<'t> Simulation<'t> {
             log: Chain::default(),
             has_done: vec![false; count],
             switches: 0,
-            stood: (Chain::default(), 0),
+            stood: Stood::default(),
         }
     }
 
@@ -771,25 +799,36 @@ impl<'t> Simulation<'t> {
     /// before, what another wrote since; or it will write again what it has accessed and is now read; or it has written
     /// half of what is read.
     fn is_torn(&self, thread: u32, still: u32) -> bool {
-        let (log, stood) = (&self.past.log, self.stood.0);
-        let before = || log.back(stood);
-        let since = || log.back(self.log).take((self.log.count - stood.count) as usize);
-        let of = |by: u32, writes: bool| {
-            move |one: Accessed| (one.thread == by && (one.writes || !writes)).then_some(one.cell)
+        let log = &self.past.log;
+        let since = || {
+            log.back(self.log)
+                .take((self.log.count - self.stood.log.count) as usize)
         };
+        let before = self.stood.accessed.get_or_init(|| self.accessed_by(still));
         if thread == still {
-            let touched: HashSet<u32> = before().filter_map(of(still, false)).collect();
-            return since().any(|one| one.writes && one.thread != still && touched.contains(&one.cell));
+            return since().any(|one| one.writes && one.thread != still && Cells::has(&before.touched, one.cell));
         }
         let read = &self.class(thread).cells;
         let will_write = self.will_write(still);
         if !read.iter().any(|cell| will_write.contains(cell)) {
             return false;
         }
-        let touched: HashSet<u32> = before().filter_map(of(still, false)).collect();
-        let written: HashSet<u32> = before().filter_map(of(still, true)).collect();
-        let seen: HashSet<u32> = since().filter_map(of(thread, false)).collect();
-        read.iter().any(|cell| touched.contains(cell)) || written.iter().any(|cell| seen.contains(cell))
+        read.iter().any(|&cell| Cells::has(&before.touched, cell))
+            || since().any(|one| one.thread == thread && Cells::has(&before.written, one.cell))
+    }
+
+    /// What a thread had accessed when it stood still.
+    fn accessed_by(&self, thread: u32) -> Cells {
+        let words = self.tables.initial.len().div_ceil(64);
+        let (mut touched, mut written) = (vec![0; words], vec![0; words]);
+        for one in self.past.log.back(self.stood.log).filter(|one| one.thread == thread) {
+            let (word, bit) = (one.cell as usize / 64, 1 << (one.cell % 64));
+            touched[word] |= bit;
+            if one.writes {
+                written[word] |= bit;
+            }
+        }
+        Cells { touched, written }
     }
 
     /// The cells that a thread goes on to write without another look at them, as far as its first known history tells.

@@ -444,7 +444,13 @@ impl Program {
             false => delays.next(),
         };
         let Some(delay) = next else {
-            return Ok((Vec::new(), self.settings(by_turns(number - delayed + 1, self.seed))));
+            // As `record` would make them, and so with clocks that go: a timer may go off in the middle of the work, which
+            // it does not where time passes only if nobody has anything else to do.
+            let settings = Settings {
+                clocks_stand_at: 0,
+                ..self.settings(by_turns(number - delayed + 1, self.seed))
+            };
+            return Ok((Vec::new(), settings));
         };
         let steps = delays.steps(delay).map_err(read)?;
         // By turns as the others, and otherwise than they.
