@@ -45,7 +45,12 @@ enum Frame {
 }
 
 /// Variables that say where and how a program was started, not what it is to do.
-const INCIDENTAL: [&str; 8] = ["_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "WINDOWID", "STY"];
+const INCIDENTAL: [&str; 9] = [
+    "_", "COLUMNS", "HOSTNAME", "LINES", "OLDPWD", "PWD", "SHLVL", "WINDOWID", "STY",
+];
+
+/// Variables of this tool, and those in which batch systems say which of many jobs this is, begin so.
+const OF_JOBS: [&str; 6] = ["WITNESS_", "SLURM", "PARALLEL_", "PBS_", "LSB_", "JOB_COMPLETION_"];
 
 /// What is explored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -367,7 +372,7 @@ impl Journal {
 
 impl Subject {
     /// In what another one is different, in words; `None` if a run of the one is a run of the other.
-    fn difference(&self, other: &Subject) -> Option<String> {
+    pub(super) fn difference(&self, other: &Subject) -> Option<String> {
         let differs = |what: &str, here: &str, there: &str| Some(format!("{what} {there:?} instead of {here:?}"));
         if self.tool != other.tool {
             return differs("", &self.tool, &other.tool).map(|text| text.trim_start().to_owned());
@@ -394,7 +399,10 @@ impl Subject {
         }
         let names: std::collections::BTreeSet<&String> =
             self.environment.keys().chain(other.environment.keys()).collect();
-        let matters = |name: &&&String| !name.starts_with("WITNESS_") && !INCIDENTAL.contains(&name.as_str());
+        let matters = |name: &&&String| {
+            let is_of_job = OF_JOBS.iter().any(|begin| name.starts_with(begin));
+            !is_of_job && !INCIDENTAL.contains(&name.as_str())
+        };
         let mut names = names.iter().filter(matters);
         let name = names.find(|name| self.environment.get(**name) != other.environment.get(**name))?;
         Some(format!("another value of the environment variable {name}"))
