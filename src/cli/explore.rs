@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use witness::analyze::{Beginning, Options as AnalysisOptions};
 use witness::explore::{
     Engine, Exploration, FailsIf, Found, Goal, Learnt, Limits, MOST_OF_A_SEARCH, Options, Program, Progress,
-    RUNS_BEFORE_LOOKING_AHEAD, Reason, Sharing, What, at_places_first, explore, folder_of_shared,
+    RUNS_BEFORE_LOOKING_AHEAD, Reason, Sharing, What, at_places_first, explore, folder_of_shared, shared_environment,
 };
 use witness::session::Bounds;
 use witness::session::{EndsWhenAsked, Launch, StandardInput, asked_to_end};
@@ -270,10 +270,10 @@ fn has_joined(folder: &Path, explored: &Exploration, program: &Program) -> anyho
     let (runs, made) = (explored.runs, program.made_here().unwrap_or_default());
     let is_over = !explored.not_exhausted.contains(&Reason::Stopped);
     print(|out| {
-        let state = match (is_over, explored.is_exhausted()) {
-            (true, true) => "nothing is open",
-            (true, false) => "no run shows more within the bounds",
-            (false, _) => "ended before the exploration",
+        let state = match is_over {
+            false => "ended before the exploration",
+            true if explored.not_exhausted.contains(&Reason::Runs) => "no more are allowed (--runs)",
+            true => "nothing is left to run",
         };
         writeln!(out, "{runs} runs, {made} of them made here: {state}")?;
         let folder = folder.display();
@@ -310,8 +310,17 @@ fn program(args: &ExploreArgs, traces: &Path) -> anyhow::Result<Program> {
         args.jobs == 1 || !input.is_file(),
         "runs cannot read one file as their standard input at the same time: leave out --jobs, or give the program the file's name"
     );
+    let exploration = args.join.as_ref().unwrap_or(&args.output);
+    folder(exploration)?;
+    let shared = folder_of_shared(exploration);
+    if args.anew && shared.symlink_metadata().is_ok_and(|about| about.is_dir()) {
+        fs::remove_dir_all(&shared).with_context(|| format!("cannot remove {}", shared.display()))?;
+    }
+    // Whoever tells what workers have shown takes their runs, and makes those that they have left.
+    let is_shared = args.join.is_some() || shared.symlink_metadata().is_ok();
     let launch = Launch {
         output: false,
+        environment: is_shared.then(shared_environment),
         input,
         companions: args.companions.to_companions(),
         ..Launch::here(program.clone(), arguments.to_vec())
@@ -322,12 +331,6 @@ fn program(args: &ExploreArgs, traces: &Path) -> anyhow::Result<Program> {
         usual: Some(Duration::ZERO),
         ..Bounds::default()
     };
-    let exploration = args.join.as_ref().unwrap_or(&args.output);
-    folder(exploration)?;
-    let shared = folder_of_shared(exploration);
-    if args.anew && shared.symlink_metadata().is_ok_and(|about| about.is_dir()) {
-        fs::remove_dir_all(&shared).with_context(|| format!("cannot remove {}", shared.display()))?;
-    }
     let program = Program::new(&launch, bounds, traces, args.seed)?.with_jobs(args.jobs.into())?;
     let program = match args.max_events {
         Some(_) => program,
@@ -337,8 +340,7 @@ fn program(args: &ExploreArgs, traces: &Path) -> anyhow::Result<Program> {
         [] => program,
         conditions => program.failing_if(conditions.to_vec()),
     };
-    // Whoever tells what workers have shown takes their runs, and makes those that they have left.
-    let program = match args.join.is_some() || shared.symlink_metadata().is_ok() {
+    let program = match is_shared {
         true => program.sharing(
             exploration,
             &Sharing {

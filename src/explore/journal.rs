@@ -45,12 +45,26 @@ enum Frame {
 }
 
 /// Variables that say where and how a program was started, not what it is to do.
-const INCIDENTAL: [&str; 9] = [
-    "_", "COLUMNS", "HOSTNAME", "LINES", "OLDPWD", "PWD", "SHLVL", "WINDOWID", "STY",
+const INCIDENTAL: [&str; 10] = [
+    "_",
+    "COLUMNS",
+    "ENVIRONMENT",
+    "HOSTNAME",
+    "LINES",
+    "OLDPWD",
+    "PWD",
+    "SHLVL",
+    "WINDOWID",
+    "STY",
 ];
 
 /// Variables of this tool, and those in which batch systems say which of many jobs this is, begin so.
 const OF_JOBS: [&str; 6] = ["WITNESS_", "SLURM", "PARALLEL_", "PBS_", "LSB_", "JOB_COMPLETION_"];
+
+/// Whether a variable says nothing of what a program is to do.
+pub(super) fn is_incidental(variable: &str) -> bool {
+    INCIDENTAL.contains(&variable) || OF_JOBS.iter().any(|begin| variable.starts_with(begin))
+}
 
 /// What is explored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -399,11 +413,7 @@ impl Subject {
         }
         let names: std::collections::BTreeSet<&String> =
             self.environment.keys().chain(other.environment.keys()).collect();
-        let matters = |name: &&&String| {
-            let is_of_job = OF_JOBS.iter().any(|begin| name.starts_with(begin));
-            !is_of_job && !INCIDENTAL.contains(&name.as_str())
-        };
-        let mut names = names.iter().filter(matters);
+        let mut names = names.iter().filter(|name| !is_incidental(name));
         let name = names.find(|name| self.environment.get(**name) != other.environment.get(**name))?;
         Some(format!("another value of the environment variable {name}"))
     }

@@ -47,7 +47,7 @@ pub use session::{
     Checksum, Divergence, End, Followed, Learnt, Move, Onward, Opening, Prefix, PrefixThread, Ran, Remembered, Session,
     Wanted,
 };
-pub use shared::{Sharing, folder_of_shared};
+pub use shared::{Sharing, folder_of_shared, shared_environment};
 pub use states::{Limits, Searched, search};
 
 use crate::forest::{Forest, Next, NodeId, Operation, Outcome, Patience, Region, Reservation, Run, Span};

@@ -8,7 +8,7 @@
 //! journals do.
 
 use super::End;
-use super::journal::{JournalError, Subject};
+use super::journal::{JournalError, Subject, is_incidental};
 use crate::forest::Picture;
 use crate::lease::{Lease, Leases};
 use crate::own::Own;
@@ -17,6 +17,7 @@ use recorder_ring::Settings;
 use recorder_ring::plan::Words;
 use safe_files::{Readers, create_new, make_folder, random_name};
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -85,6 +86,14 @@ pub(super) struct Made {
 #[must_use]
 pub fn folder_of_shared(exploration: &Path) -> PathBuf {
     exploration.join(FOLDER)
+}
+
+/// The environment in which all workers run the program: without what tells them apart. How many variables there are
+/// moves the program's stack, and so what it does to memory.
+#[must_use]
+pub fn shared_environment() -> Vec<(OsString, OsString)> {
+    let is_shared = |name: &OsString| name.to_str().is_none_or(|name| !is_incidental(name));
+    std::env::vars_os().filter(|(name, _)| is_shared(name)).collect()
 }
 
 /// The name of a run: that of its file.

@@ -91,7 +91,7 @@ fn counts(output: &Output) -> (usize, usize) {
     let said = said(output);
     let numbers = said.lines().find_map(|line| {
         let (all, rest) = line.split_once(" runs, ")?;
-        let (made, _) = rest.split_once(" of them made here: nothing is open")?;
+        let (made, _) = rest.split_once(" of them made here: nothing is left to run")?;
         Some((all.parse().ok()?, made.parse().ok()?))
     });
     numbers.unwrap_or_else(|| panic!("{output:?}"))
@@ -150,7 +150,7 @@ fn workers_on_something_else_are_refused_and_so_are_runs_of_others() {
     let first = place.explore(&["--join", "runs", "--runs", "5"]);
     assert_eq!(first.status.code(), Some(0), "{first:?}");
     assert!(
-        said(&first).contains("no run shows more within the bounds"),
+        said(&first).contains("no more are allowed"),
         "{first:?}"
     );
     assert_eq!(place.runs(), 5);
@@ -220,6 +220,6 @@ fn a_slurm_array_explores_what_one_process_does() {
     assert!(said.starts_with("Submitted batch job"), "{said}: {}", cluster.logs());
     let logs = (1..=4).map(|number| fs::read_to_string(place.folder.join(format!("worker-{number}.log"))));
     let logs: Vec<String> = logs.map(|log| log.expect("a log")).collect();
-    assert!(logs.iter().all(|log| log.contains("nothing is open")), "{logs:?}");
+    assert!(logs.iter().all(|log| log.contains("nothing is left to run")), "{logs:?}");
     place.is_as_alone();
 }
