@@ -45,7 +45,7 @@ enum Frame {
 }
 
 /// Variables that say where and how a program was started, not what it is to do.
-const INCIDENTAL: [&str; 10] = [
+const INCIDENTAL: [&str; 11] = [
     "_",
     "COLUMNS",
     "ENVIRONMENT",
@@ -56,6 +56,7 @@ const INCIDENTAL: [&str; 10] = [
     "SHLVL",
     "WINDOWID",
     "STY",
+    "TMPDIR",
 ];
 
 /// Variables of this tool, and those in which batch systems say which of many jobs this is, begin so.

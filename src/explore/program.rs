@@ -261,8 +261,12 @@ impl Program {
 
     /// Learns from a first run of so many events how long others may be.
     fn limit_by(&mut self, events: u64) {
-        if self.is_limited_by_first && events > USUAL_LIMIT {
-            self.limit(LONGER * events + EVENTS_MORE);
+        if self.is_limited_by_first {
+            // From its trace alone, so that all who know it have the same limit.
+            self.limit(match events {
+                ..=USUAL_LIMIT => USUAL_LIMIT,
+                longer => LONGER * longer + EVENTS_MORE,
+            });
         }
     }
 

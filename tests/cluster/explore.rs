@@ -149,10 +149,7 @@ fn workers_on_something_else_are_refused_and_so_are_runs_of_others() {
     let place = Place::new("refused");
     let first = place.explore(&["--join", "runs", "--runs", "5"]);
     assert_eq!(first.status.code(), Some(0), "{first:?}");
-    assert!(
-        said(&first).contains("no more are allowed"),
-        "{first:?}"
-    );
+    assert!(said(&first).contains("no more are allowed"), "{first:?}");
     assert_eq!(place.runs(), 5);
     for (options, difference) in [
         (&["--join", "runs", "--seed", "3"][..], "--seed 0"),
@@ -220,6 +217,9 @@ fn a_slurm_array_explores_what_one_process_does() {
     assert!(said.starts_with("Submitted batch job"), "{said}: {}", cluster.logs());
     let logs = (1..=4).map(|number| fs::read_to_string(place.folder.join(format!("worker-{number}.log"))));
     let logs: Vec<String> = logs.map(|log| log.expect("a log")).collect();
-    assert!(logs.iter().all(|log| log.contains("nothing is left to run")), "{logs:?}");
+    assert!(
+        logs.iter().all(|log| log.contains("nothing is left to run")),
+        "{logs:?}"
+    );
     place.is_as_alone();
 }
