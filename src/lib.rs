@@ -14,6 +14,7 @@ pub mod explore;
 pub mod forest;
 pub mod generate;
 pub mod import;
+pub mod lease;
 pub mod own;
 pub mod predict;
 pub mod prune;

@@ -4,6 +4,10 @@
 //! named a function that says what it has to say and ends the program: [`on_exhaustion`]. It gets the memory that was
 //! put aside for it, since saying something takes some. If even that does not suffice, the program aborts as usual.
 
+mod leaving;
+
+pub use leaving::exit_at_once;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};

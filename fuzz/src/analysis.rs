@@ -13,7 +13,7 @@ use execution::Execution;
 use std::collections::BTreeSet;
 use std::path::Path;
 use trace_format::TraceFile;
-use witness::analyze::{Options, analyze};
+use witness::analyze::{Options, Solver, analyze};
 use witness::check::Checker;
 use witness::report::{FORMS, Filters, Findings, NO_ROOT, Noise, Words};
 use witness::results;
@@ -27,10 +27,19 @@ const LONGEST: usize = 120;
 /// States that the oracle may visit.
 const STATES: usize = 3_000;
 
+/// How much is tried of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// All kinds of goals, both solvers, every report.
+    Whole,
+    /// What needs no context of Z3, which takes longer to make than all else together: the usual kinds, our own solver.
+    Quick,
+}
+
 /// Analyses a trace that is an execution, with a small budget: each witness has to be accepted by a checker of its own
 /// and to survive its text form, every report has to be written, and where exhaustive search ends soon enough, each
 /// verdict has to agree with it.
-pub fn all(file: &TraceFile, trace: &Trace) {
+pub fn all(file: &TraceFile, trace: &Trace, effort: Effort) {
     if trace.len() > LONGEST {
         return;
     }
@@ -40,6 +49,14 @@ pub fn all(file: &TraceFile, trace: &Trace) {
         find: Find::of(&Kind::ALL),
         regions: Regions::All,
         ..Options::default()
+    };
+    let options = match effort {
+        Effort::Whole => options,
+        Effort::Quick => Options {
+            solver: Solver::Native,
+            find: Find::default(),
+            ..options
+        },
     };
     let analysis = analyze(trace, &options);
     if let Some(rejected) = analysis.rejected.first() {
@@ -120,6 +137,9 @@ pub fn all(file: &TraceFile, trace: &Trace) {
         attached_warnings: &[],
         exploration: None,
     };
+    if effort == Effort::Quick {
+        return;
+    }
     for (_, exporter) in FORMS {
         exporter
             .export(&[findings], &mut Vec::new())

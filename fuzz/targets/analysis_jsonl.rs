@@ -6,6 +6,6 @@ use witness_fuzz::{analysis, foreign};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Some((file, trace)) = foreign::json_lines(bytes) {
-        analysis::all(&file, &trace);
+        analysis::all(&file, &trace, analysis::Effort::Whole);
     }
 });

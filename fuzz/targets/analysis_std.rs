@@ -32,6 +32,6 @@ fuzz_target!(|bytes: &[u8]| {
         writeln!(text, "T{}|{operation}|{line}", pair[0] % 4).expect("a string can be written");
     }
     if let Some((file, trace)) = foreign::mended(text.as_bytes(), Format::Std) {
-        analysis::all(&file, &trace);
+        analysis::all(&file, &trace, analysis::Effort::Whole);
     }
 });

@@ -68,6 +68,9 @@ pub struct AnalyzeArgs {
     #[arg(long, env = "WITNESS_LEASE", value_name = "SECONDS", default_value = "30", requires = "any_shard_of",
         value_parser = clap::value_parser!(u32).range(1..))]
     lease: u32,
+    /// Take shards for done that were not written here by you: those of other machines. `witness merge` asks again.
+    #[arg(long, env = "WITNESS_TRUST")]
+    trust: bool,
     #[command(flatten)]
     reports: ReportArgs,
     #[command(flatten)]
@@ -794,8 +797,12 @@ pub fn run(args: &AnalyzeArgs, color: Color) -> anyhow::Result<ExitCode> {
         return plan::carry_out(&args.input.trace, &trace, &args.analysis, shard, &watch);
     }
     if let Some(of) = args.any_shard_of {
-        let lease = Duration::from_secs(args.lease.into());
-        return plan::work(&args.input.trace, &trace, &args.analysis, (of, lease), &watch);
+        let sharing = plan::Sharing {
+            of,
+            lease: Duration::from_secs(args.lease.into()),
+            trust: args.trust,
+        };
+        return plan::work(&args.input.trace, &trace, &args.analysis, &sharing, &watch);
     }
     report(
         &args.input.trace,

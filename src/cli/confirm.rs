@@ -5,6 +5,7 @@ use super::analyze::{AnalysisArgs, rejected_code, stored, to_report, verdict_cod
 use super::answers::{Answers, Asked, findings, used};
 use super::execution::must_be_execution;
 use super::guided::Guided;
+use super::input::InputArgs;
 use super::live::CompanionArgs;
 use super::output::{Color, say};
 use super::reports::{ReportArgs, name_unused};
@@ -64,6 +65,9 @@ pub struct ConfirmArgs {
     /// content].
     #[arg(long, env = "WITNESS_REPORT_FORMAT", value_name = "KIND")]
     format: Option<Format>,
+    /// Refuse a trace with more events [default: as many as the memory that the machine has left can hold].
+    #[arg(long = "max-events", env = "WITNESS_MOST_EVENTS", value_name = "N")]
+    most_events: Option<u64>,
     /// Print the answers as JSON (schema witness-confirm/1) instead of the report.
     #[arg(long, env = "WITNESS_JSON")]
     json: bool,
@@ -132,6 +136,13 @@ pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
     let (asked, all_schedules) = match trace {
         Some(path) => {
             let opened = import::open(path, None, false)?;
+            let input = InputArgs {
+                trace: path.clone(),
+                format: None,
+                repair: false,
+                most_events: args.most_events,
+            };
+            input.must_fit_up_to(&opened.file, options.beginning.of(opened.file.len()))?;
             if let Some(watch) = &watch {
                 watch.stage("deciding");
             }

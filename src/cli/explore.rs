@@ -7,7 +7,7 @@ use super::analyze::AnalysisArgs;
 use super::explored::{Ends, result, unproven};
 use super::live::CompanionArgs;
 use super::merged::Merged;
-use super::output::{Color, say};
+use super::output::{Color, print, say};
 use super::record::{seconds, split};
 use super::reports::ReportArgs;
 use super::runs;
@@ -15,15 +15,18 @@ use super::watched::Watched;
 use anyhow::{Context, ensure};
 use hashbrown::HashSet;
 use indicatif::{ProgressBar, ProgressStyle};
+use safe_files::ScratchFolder;
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs;
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use witness::analyze::{Beginning, Options as AnalysisOptions};
 use witness::explore::{
-    Engine, Exploration, FailsIf, Found, Goal, Learnt, Limits, Options, Program, Progress, RUNS_BEFORE_LOOKING_AHEAD,
-    What, at_places_first, explore,
+    Engine, Exploration, FailsIf, Found, Goal, Learnt, Limits, MOST_OF_A_SEARCH, Options, Program, Progress,
+    RUNS_BEFORE_LOOKING_AHEAD, Reason, Sharing, What, at_places_first, explore, folder_of_shared, shared_environment,
 };
 use witness::session::Bounds;
 use witness::session::{EndsWhenAsked, Launch, StandardInput, asked_to_end};
@@ -43,6 +46,8 @@ use witness::warnings::Format;
   witness explore -o runs --runs 5000 --time-limit 600 --jobs 4 -- ./app --threads 3
   witness explore --fails-if status=3 --fails-if output='lost update' -- ./test_counter
   witness explore --for queue.c:17 queue.c:29 -- ./test_queue
+  witness explore --join runs -- ./test_queue & witness explore --join runs -- ./test_queue; wait
+  witness explore -o runs -- ./test_queue
   witness explore --warnings tsan.log -- ./app
   witness explore --report html=every.html --report junit=every.xml -- ./test_queue
 
@@ -53,6 +58,16 @@ pub struct ExploreArgs {
     /// The folder for the journal, and for the traces of the runs that show something: 1.bin, 2.bin, …
     #[arg(short, long, env = "WITNESS_OUTPUT", value_name = "DIR", default_value = "runs")]
     output: PathBuf,
+    /// Be one of any number of workers on the exploration in this folder, which all of them share: make runs that nobody
+    /// else makes, until nothing is open. What they show tells the same command with -o DIR in place of --join DIR.
+    #[arg(long, env = "WITNESS_JOIN", value_name = "DIR",
+        conflicts_with_all = ["output", "anew", "shorten", "pairs", "warnings", "report", "suppressions", "baseline", "store"])]
+    join: Option<PathBuf>,
+    /// Seconds after which a run is made by another worker than the one that has shown no sign of life: the same for all
+    /// workers.
+    #[arg(long, env = "WITNESS_LEASE", value_name = "SECONDS", default_value = "30",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    lease: u32,
     /// Begin anew, also if the folder holds an exploration, of this program or of another one. Its traces are removed.
     #[arg(long, env = "WITNESS_ANEW")]
     anew: bool,
@@ -128,7 +143,9 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
     let filters = args.reports.filters()?;
     // A mistake there is better known before an earlier exploration is removed.
     let aim = Aim::of(&args.pairs, &args.warnings, args.format, &args.analysis)?;
-    let mut program = program(args)?;
+    let scratch = args.join.is_some().then(|| ScratchFolder::new("witness-worker"));
+    let scratch = scratch.transpose().context("cannot make a folder for the first run")?;
+    let mut program = program(args, scratch.as_ref().map_or(&*args.output, ScratchFolder::path))?;
     if aim.is_some() {
         program = program.without_haste();
     }
@@ -151,7 +168,11 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         },
         runs: args.runs as usize,
         show_goals: true,
-        jobs: args.jobs.into(),
+        // Workers find out among themselves who makes which.
+        jobs: match program.made_here() {
+            Some(_) => MOST_OF_A_SEARCH,
+            None => args.jobs.into(),
+        },
         failures_first: true,
         looks_ahead_after: aim.is_none().then_some(RUNS_BEFORE_LOOKING_AHEAD),
         find,
@@ -186,7 +207,8 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         let path = program.trace_of(run);
         // Which races one shows that was not searched, only its analysis tells; and of the first one, what excludes
         // them.
-        if run == 0 || (program.is_unsearched() && path.exists()) {
+        let is_worker = args.join.is_some();
+        if run == 0 || (program.is_unsearched() && !is_worker && path.exists()) {
             let keep = run == 0 || !learnt.shows.is_empty();
             if !keep && !races.is_worthwhile(&path)? {
                 return Ok(());
@@ -208,6 +230,15 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         "interrupted before the first run had ended: nothing is known"
     );
 
+    if let Some(folder) = &args.join {
+        return has_joined(folder, &explored, &program);
+    }
+    if let Some(made) = program.made_here() {
+        say!(
+            "witness: of {} runs, {made} were made here: the others are those of workers (--join)",
+            explored.runs
+        );
+    }
     let mut ends = Ends::of(&explored, &program)?;
     if args.shorten {
         ends.shorten(&program)?;
@@ -234,16 +265,62 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// The program, ready to be explored where that ended last.
-fn program(args: &ExploreArgs) -> anyhow::Result<Program> {
+/// What a worker tells when it ends.
+fn has_joined(folder: &Path, explored: &Exploration, program: &Program) -> anyhow::Result<ExitCode> {
+    let (runs, made) = (explored.runs, program.made_here().unwrap_or_default());
+    let is_over = !explored.not_exhausted.contains(&Reason::Stopped);
+    print(|out| {
+        let state = match is_over {
+            false => "ended before the exploration",
+            true if explored.not_exhausted.contains(&Reason::Runs) => "no more are allowed (--runs)",
+            true => "nothing is left to run",
+        };
+        writeln!(out, "{runs} runs, {made} of them made here: {state}")?;
+        let folder = folder.display();
+        Ok(writeln!(
+            out,
+            "next: the same command with `-o {folder}` in place of `--join {folder}` tells what they show"
+        )?)
+    })?;
+    Ok(if is_over {
+        ExitCode::Nothing
+    } else {
+        ExitCode::OnlyUnknowns
+    })
+}
+
+/// Options that change which runs are made, or how they are told apart: workers must agree.
+fn terms(args: &ExploreArgs) -> String {
+    let options = AnalysisOptions {
+        until: None,
+        beginning: Beginning::default(),
+        ..args.analysis.options()
+    };
+    format!(
+        "--seed {} --max-events {:?} --timeout {:?} --engine {:?}, aimed at {:?} {:?}, {options:?}",
+        args.seed, args.max_events, args.timeout, args.engine, args.pairs, args.warnings
+    )
+}
+
+/// The program, ready to be explored where that ended last, with its traces in a folder.
+fn program(args: &ExploreArgs, traces: &Path) -> anyhow::Result<Program> {
     let (program, arguments) = split(&args.command)?;
     let input = StandardInput::here();
     ensure!(
         args.jobs == 1 || !input.is_file(),
         "runs cannot read one file as their standard input at the same time: leave out --jobs, or give the program the file's name"
     );
+    let exploration = args.join.as_ref().unwrap_or(&args.output);
+    folder(exploration)?;
+    let shared = folder_of_shared(exploration);
+    if args.anew && shared.symlink_metadata().is_ok_and(|about| about.is_dir()) {
+        fs::remove_dir_all(&shared).with_context(|| format!("cannot remove {}", shared.display()))?;
+    }
+    // Whoever tells what workers have shown takes their runs, and makes those that they have left.
+    let is_shared = args.join.is_some() || shared.symlink_metadata().is_ok();
     let launch = Launch {
         output: false,
+        environment: is_shared.then(shared_environment),
         input,
         companions: args.companions.to_companions(),
         ..Launch::here(program.clone(), arguments.to_vec())
@@ -254,8 +331,7 @@ fn program(args: &ExploreArgs) -> anyhow::Result<Program> {
         usual: Some(Duration::ZERO),
         ..Bounds::default()
     };
-    folder(&args.output)?;
-    let program = Program::new(&launch, bounds, &args.output, args.seed)?.with_jobs(args.jobs.into())?;
+    let program = Program::new(&launch, bounds, traces, args.seed)?.with_jobs(args.jobs.into())?;
     let program = match args.max_events {
         Some(_) => program,
         None => program.limited_by_first(),
@@ -264,6 +340,20 @@ fn program(args: &ExploreArgs) -> anyhow::Result<Program> {
         [] => program,
         conditions => program.failing_if(conditions.to_vec()),
     };
+    let program = match is_shared {
+        true => program.sharing(
+            exploration,
+            &Sharing {
+                terms: terms(args),
+                lease: Duration::from_secs(args.lease.into()),
+                only_runs: args.join.is_some(),
+            },
+        )?,
+        false => program,
+    };
+    if args.join.is_some() {
+        return Ok(program);
+    }
     let program = program.keeping_a_journal(args.anew)?;
     if program.begins() {
         remove_traces(&args.output)?;

@@ -278,7 +278,14 @@ impl<'a> Merged<'a> {
             }
             kept
         });
-        let owners = self.owners();
+        let (owners, left_out) = self.listed(analysis.options().most_pairs as usize);
+        if left_out > 0 {
+            say!(
+                "witness: {left_out} of the findings are left out of the report, which lists {} of all runs and \
+                 programs together: --max-pairs lists more",
+                owners.len()
+            );
+        }
         let root = reports.root();
         let opened = self.traces.iter_mut().map(|one| match one.trace.take() {
             Some(trace) => Ok(trace),
@@ -291,8 +298,16 @@ impl<'a> Merged<'a> {
         let merged: Vec<Noise> = own
             .iter()
             .enumerate()
-            .map(|(row, noise)| noise.only(|id| owners.get(id).is_none_or(|&owner| owner == row)))
+            .map(|(row, noise)| noise.only(|id| !self.best.contains_key(id) || owners.get(id) == Some(&row)))
             .collect();
+        // What is beyond the bound is said in every form, and so of the first.
+        let with_left_out = self.traces.first().filter(|_| left_out > 0).map(|first| {
+            let unlisted = first.analysis.unlisted + left_out;
+            Analysis {
+                unlisted,
+                ..first.analysis.clone()
+            }
+        });
         let options = analysis.options();
         let mut all = Vec::new();
         let rows = self.traces.iter().zip(traces.iter().zip(&symbols));
@@ -310,8 +325,10 @@ impl<'a> Merged<'a> {
                 exploration,
             };
             let folder = stored(findings(own), &one.folder).folder;
+            let analysis = with_left_out.as_ref().filter(|_| all.is_empty());
             all.push(Findings {
                 folder,
+                analysis: analysis.unwrap_or(&one.analysis),
                 ..findings(noise)
             });
         }
@@ -356,6 +373,20 @@ impl<'a> Merged<'a> {
             }
         }
         owners
+    }
+
+    /// As [`owners`](Self::owners), of so many findings at most: those that say most come first. And how many are left
+    /// out.
+    fn listed(&self, most: usize) -> (HashMap<String, usize>, usize) {
+        let owners = self.owners();
+        let left_out = owners.len().saturating_sub(most);
+        if left_out == 0 {
+            return (owners, 0);
+        }
+        let mut all: Vec<(String, usize)> = owners.into_iter().collect();
+        all.sort_by(|(one, row), (other, of)| (self.best.get(one), row, one).cmp(&(self.best.get(other), of, other)));
+        all.truncate(most);
+        (all.into_iter().collect(), left_out)
     }
 
     /// What became of each witness in the program itself, one line each.

@@ -138,18 +138,28 @@ pub fn carry_out(
     Ok(ExitCode::Nothing)
 }
 
+/// How workers share a plan.
+pub struct Sharing {
+    /// In so many shards.
+    pub of: NonZeroU32,
+    /// How long one is another's that shows no sign of life.
+    pub lease: Duration,
+    /// Whether shards count that somebody else has written.
+    pub trust: bool,
+}
+
 /// Decides shards of the plan that nobody else works on, until all are done.
 pub fn work(
     path: &Path,
     trace: &Trace,
     analysis: &AnalysisArgs,
-    (of, lasts): (NonZeroU32, Duration),
+    sharing: &Sharing,
     watch: &Watch,
 ) -> anyhow::Result<ExitCode> {
     warn_if_cut(path, trace);
     let folder = analysis.folder(path);
     let binding = Binding::of(path);
-    let (plan, _) = Plan::load(&folder, trace.id(), &binding)?;
+    let (plan, is_ours) = Plan::load(&folder, trace.id(), &binding)?;
     must_be_execution(path, trace)?;
     let id = plan.id();
     let options = Options {
@@ -158,14 +168,24 @@ pub fn work(
         most_pairs: plan.candidates.len() as u32,
         ..from_report(&plan.options)
     };
-    let mut leases = Leases::new(&folder, &id, of, lasts, std::process::id());
+    // Whoever cannot tell the plan from a forged one cannot tell shards from forged ones either: `merge` asks.
+    let mut leases = Leases::new(&folder, &plan, binding, sharing.of, sharing.lease, std::process::id())
+        .believing_others(sharing.trust || !is_ours);
     let all_done = decide_shards(trace, &options, analysis.threads(), &Stages(watch), |decide| {
         loop {
-            let lease = match leases.take()? {
+            let offer = leases.take()?;
+            for shard in leases.of_others() {
+                say!(
+                    "witness: {}: was not written here by you{}, so it is decided anew; --trust believes it",
+                    shard.display(),
+                    own::hint()
+                );
+            }
+            let lease = match offer {
                 Offer::Shard(lease) => lease,
                 Offer::Wait => {
                     watch.stage("waiting for other workers");
-                    thread::sleep(LOOK.min(lasts));
+                    thread::sleep(LOOK.min(sharing.lease));
                     continue;
                 }
                 Offer::Done => return anyhow::Ok(()),

@@ -26,9 +26,6 @@ use witness::verdict::Verdict;
 /// How long an analysis may go on after its time limit, to stop in good order.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// What of it the system needs, for each gigabyte, to take the memory back.
-const TAKEN_BACK: Duration = Duration::from_millis(200);
-
 /// How long it may take to say that it was ended: whoever should read it (a pipe, a terminal) may not.
 const FAREWELL: Duration = Duration::from_millis(250);
 
@@ -190,7 +187,7 @@ impl State {
             if progress.over {
                 break;
             }
-            if self.until.is_some_and(|until| Instant::now() >= until + grace()) {
+            if self.until.is_some_and(|until| Instant::now() >= until + GRACE) {
                 let status = if progress.found.witnessed > 0 {
                     ExitCode::Witnessed
                 } else {
@@ -221,7 +218,7 @@ impl State {
             Ok(_) => drop(is_said.recv_timeout(FAREWELL)),
             Err(_) => self.say_last(words),
         }
-        signal_hook::low_level::exit(i32::from(status as u8))
+        allocator::exit_at_once(i32::from(status as u8))
     }
 
     /// Why it is ended, and what was decided.
@@ -266,12 +263,6 @@ impl State {
             reports.write_unfinished(&Unfinished { trace, why, summary });
         }
     }
-}
-
-/// How long this process may go on after the limit, with the memory that it has.
-fn grace() -> Duration {
-    let gigabytes = Bytes::in_use().map_or(0, |used| used.0 >> 30) as u32;
-    GRACE.saturating_sub(TAKEN_BACK.saturating_mul(gigabytes))
 }
 
 fn watched() -> MutexGuard<'static, Option<Arc<State>>> {

@@ -45,7 +45,27 @@ enum Frame {
 }
 
 /// Variables that say where and how a program was started, not what it is to do.
-const INCIDENTAL: [&str; 8] = ["_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "WINDOWID", "STY"];
+const INCIDENTAL: [&str; 11] = [
+    "_",
+    "COLUMNS",
+    "ENVIRONMENT",
+    "HOSTNAME",
+    "LINES",
+    "OLDPWD",
+    "PWD",
+    "SHLVL",
+    "WINDOWID",
+    "STY",
+    "TMPDIR",
+];
+
+/// Variables of this tool, and those in which batch systems say which of many jobs this is, begin so.
+const OF_JOBS: [&str; 6] = ["WITNESS_", "SLURM", "PARALLEL_", "PBS_", "LSB_", "JOB_COMPLETION_"];
+
+/// Whether a variable says nothing of what a program is to do.
+pub(super) fn is_incidental(variable: &str) -> bool {
+    INCIDENTAL.contains(&variable) || OF_JOBS.iter().any(|begin| variable.starts_with(begin))
+}
 
 /// What is explored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -367,7 +387,7 @@ impl Journal {
 
 impl Subject {
     /// In what another one is different, in words; `None` if a run of the one is a run of the other.
-    fn difference(&self, other: &Subject) -> Option<String> {
+    pub(super) fn difference(&self, other: &Subject) -> Option<String> {
         let differs = |what: &str, here: &str, there: &str| Some(format!("{what} {there:?} instead of {here:?}"));
         if self.tool != other.tool {
             return differs("", &self.tool, &other.tool).map(|text| text.trim_start().to_owned());
@@ -394,8 +414,7 @@ impl Subject {
         }
         let names: std::collections::BTreeSet<&String> =
             self.environment.keys().chain(other.environment.keys()).collect();
-        let matters = |name: &&&String| !name.starts_with("WITNESS_") && !INCIDENTAL.contains(&name.as_str());
-        let mut names = names.iter().filter(matters);
+        let mut names = names.iter().filter(|name| !is_incidental(name));
         let name = names.find(|name| self.environment.get(**name) != other.environment.get(**name))?;
         Some(format!("another value of the environment variable {name}"))
     }

@@ -32,6 +32,7 @@ mod packed;
 mod persistent;
 mod program;
 mod session;
+mod shared;
 mod sites;
 mod solver;
 mod states;
@@ -46,6 +47,7 @@ pub use session::{
     Checksum, Divergence, End, Followed, Learnt, Move, Onward, Opening, Prefix, PrefixThread, Ran, Remembered, Session,
     Wanted,
 };
+pub use shared::{Sharing, folder_of_shared, shared_environment};
 pub use states::{Limits, Searched, search};
 
 use crate::forest::{Forest, Next, NodeId, Operation, Outcome, Patience, Region, Reservation, Run, Span};
@@ -90,7 +92,9 @@ const STATES_FIRST: usize = 200_000;
 /// search costs more, the more runs have shown, while a run more or less matters less. It does not depend on how many
 /// runs are made at the same time, so that nothing else does.
 const RUNS_FOR_ONE_MORE: usize = 4;
-const MOST_OF_A_SEARCH: usize = 64;
+
+/// As many branches of a search are run at most before the next one.
+pub const MOST_OF_A_SEARCH: usize = 64;
 
 /// How an open branch is preferred: the one with the least cost is run first, of equal ones the one met first.
 pub type Order<'o> = dyn Fn(&Forest, &Prefix) -> u64 + 'o;

@@ -3,14 +3,16 @@
 use super::beyond::beyond;
 use super::delays::{Delays, meetings};
 use super::journal::{Entry, Journal, JournalError, Subject};
+use super::shared::{Made, Shared, Sharing, name_of};
 use super::{
     Checksum, Divergence, End, FailsIf, Followed, Learnt, Move, Onward, Opening, Prefix, Ran, Remembered, Session,
     Wanted,
 };
 use crate::forest::{Action, Forest, NodeId, Operation, Outcome, Picture, Reservation, Run, TreeId};
+use crate::lease::Lease;
 use crate::own;
 use crate::replay::live::{LiveError, Shortest, shortest_that};
-use crate::session::{self, Bounds, Choice, Diverged, Step};
+use crate::session::{self, Bounds, Choice, Diverged, Step, words_of};
 use crate::session::{Launch, Policy, RunError, Settings, asks_to_end};
 use crate::standstill::Standstill;
 use crate::trace::{ThreadId, Trace};
@@ -23,7 +25,7 @@ use std::io;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use trace_format::{Ending, ProgramEnd, ReadError, TraceFile};
 use twox_hash::XxHash64;
 
@@ -134,6 +136,8 @@ pub struct Program {
     runs: usize,
     fails_if: Vec<FailsIf>,
     journal: Option<Journal>,
+    /// What other workers make.
+    shared: Option<Shared>,
     /// The traces of runs of which nothing has been learnt yet.
     made: VecDeque<Vec<u8>>,
     /// What the first run told of the program's code that no run shows.
@@ -197,11 +201,21 @@ fn delays_before(run: u32, promising: u32, is_aimed: bool) -> u32 {
     (1..run).filter(has_delay).count() as u32
 }
 
-/// A run, and its trace.
-struct Made {
-    ran: session::Ran,
+/// A run that is to be made.
+struct Planned {
+    /// From 0.
+    number: usize,
+    /// The prefix, in the runtime's words.
+    words: Vec<Words>,
+    /// Which move of the prefix each step is.
     moves: Vec<usize>,
+    /// How it goes on.
+    then: Settings,
 }
+
+/// Between two looks at what other workers have made, at first and at last.
+const FIRST_LOOK: Duration = Duration::from_millis(1);
+const LAST_LOOK: Duration = Duration::from_millis(50);
 
 impl Program {
     /// Makes ready what all runs need. The folder exists.
@@ -220,6 +234,7 @@ impl Program {
             runs: 0,
             fails_if: FailsIf::usual(),
             journal: None,
+            shared: None,
             made: VecDeque::new(),
             beyond: None,
             too_long: TOO_LONG,
@@ -246,8 +261,12 @@ impl Program {
 
     /// Learns from a first run of so many events how long others may be.
     fn limit_by(&mut self, events: u64) {
-        if self.is_limited_by_first && events > USUAL_LIMIT {
-            self.limit(LONGER * events + EVENTS_MORE);
+        if self.is_limited_by_first {
+            // From its trace alone, so that all who know it have the same limit.
+            self.limit(match events {
+                ..=USUAL_LIMIT => USUAL_LIMIT,
+                longer => LONGER * longer + EVENTS_MORE,
+            });
         }
     }
 
@@ -324,6 +343,21 @@ impl Program {
         Ok(self)
     }
 
+    /// Shares its runs with all who do so in this folder, which is that of an exploration.
+    ///
+    /// # Errors
+    /// If something else is explored there, or the folder cannot be used.
+    pub fn sharing(mut self, exploration: &Path, sharing: &Sharing) -> Result<Program, ProgramError> {
+        self.shared = Some(Shared::join(exploration, self.subject()?, sharing)?);
+        Ok(self)
+    }
+
+    /// How many of its runs were made here, if they are shared.
+    #[must_use]
+    pub fn made_here(&self) -> Option<usize> {
+        self.shared.as_ref().map(Shared::made)
+    }
+
     /// Whether nothing of an earlier session is to be gone on with.
     #[must_use]
     pub fn begins(&self) -> bool {
@@ -392,7 +426,7 @@ impl Program {
     }
 
     /// The plan of a run.
-    fn plan(&self, forest: &Forest, prefix: &Prefix, number: usize) -> (Vec<Step>, Vec<usize>, Settings) {
+    fn plan(&self, forest: &Forest, prefix: &Prefix, number: usize) -> Planned {
         let (steps, moves) = steps(forest, prefix);
         let settings = match prefix.onward {
             Onward::Freely => self.settings((self.then)(number as u32 + 1, self.seed)),
@@ -401,7 +435,12 @@ impl Program {
                 ..self.settings((Policy::InTurn, u64::from(left)))
             },
         };
-        (steps, moves, settings)
+        Planned {
+            number,
+            words: words_of(&steps),
+            moves,
+            then: settings,
+        }
     }
 
     fn settings(&self, (policy, seed): (Policy, u64)) -> Settings {
@@ -418,11 +457,13 @@ impl Program {
 
     /// What comes first in the next run of a program that is too long to be searched, and under what it goes on. The
     /// others are left to chance alone.
-    fn unsearched(
-        &mut self,
-        number: u32,
-        prefers: Option<&dyn Fn(u64) -> bool>,
-    ) -> Result<(Vec<Words>, Settings), ProgramError> {
+    fn unsearched(&mut self, number: u32, prefers: Option<&dyn Fn(u64) -> bool>) -> Result<Planned, ProgramError> {
+        let planned = |words, then| Planned {
+            number: number as usize,
+            words,
+            moves: Vec::new(),
+            then,
+        };
         let is_aimed = prefers.is_some();
         let read = |source| ProgramError::Read { run: 1, source };
         let delays = match &mut self.delays {
@@ -450,30 +491,137 @@ impl Program {
                 clocks_stand_at: 0,
                 ..self.settings(by_turns(number - delayed + 1, self.seed))
             };
-            return Ok((Vec::new(), settings));
+            return Ok(planned(Vec::new(), settings));
         };
         let steps = delays.steps(delay).map_err(read)?;
         // By turns as the others, and otherwise than they.
         let then = by_turns(delayed + 2, self.seed.wrapping_add(SEEDS_APART));
-        Ok((steps, self.settings(then)))
+        Ok(planned(steps, self.settings(then)))
     }
 
     /// What a run showed. Its trace waits for what is learnt from it.
-    fn read(&mut self, Made { mut ran, moves }: Made, prefix: &Prefix) -> Result<Ran, ProgramError> {
+    fn read(&mut self, made: Made, planned: &Planned, prefix: &Prefix) -> Result<Ran, ProgramError> {
         let number = self.runs;
         self.runs += 1;
-        let end = self.judge(&ran)?;
-        let diverged = ran.diverged;
-        let pictures = std::mem::take(&mut ran.pictures);
-        let bytes = ran.into_bytes();
-        let run = self.shown(number, &bytes, &pictures)?;
-        self.made.push_back(bytes);
+        let run = self.shown(number, &made.trace, &made.pictures)?;
+        // What a worker makes is looked at by others, but for the first run.
+        let is_kept = number == 0 || !self.only_makes_runs();
+        self.made.push_back(if is_kept { made.trace } else { Vec::new() });
         Ok(Ran {
             run,
-            end,
-            followed: diverged
-                .filter(|left| left.step() < moves.len())
-                .map_or(Followed::Whole, |left| followed(left, &moves, prefix)),
+            end: made.end,
+            followed: (made.diverged)
+                .filter(|left| left.step() < planned.moves.len())
+                .map_or(Followed::Whole, |left| followed(left, &planned.moves, prefix)),
+        })
+    }
+
+    fn only_makes_runs(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.only_runs)
+    }
+
+    /// Makes runs, or takes those that others have made, up to the first that shows no more than that it was ended.
+    fn make_all(&mut self, planned: &[Planned]) -> Result<Vec<Made>, ProgramError> {
+        if let Some(mut shared) = self.shared.take() {
+            let made = self.make_with_others(&mut shared, planned);
+            self.shared = Some(shared);
+            return made;
+        }
+        let mut all = Vec::new();
+        for together in planned.chunks(self.sessions.len()) {
+            let together: Vec<&Planned> = together.iter().collect();
+            for made in self.make(&together)? {
+                let Some(made) = made else { return Ok(all) };
+                all.push(made);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Makes those runs that no other worker makes, and waits for the rest.
+    fn make_with_others(&mut self, shared: &mut Shared, planned: &[Planned]) -> Result<Vec<Made>, ProgramError> {
+        let most = self.bounds.max_events;
+        let name = |planned: &Planned| name_of(planned.number, &planned.words, &planned.then, most);
+        let names: Vec<String> = planned.iter().map(name).collect();
+        let mut all: Vec<Option<Made>> = planned.iter().map(|_| None).collect();
+        let first = shared.first_of(planned.len().max(1));
+        let mut pause = FIRST_LOOK;
+        loop {
+            for (made, name) in all.iter_mut().zip(&names).filter(|(made, _)| made.is_none()) {
+                *made = shared.find(name)?;
+            }
+            let rows = (0..planned.len()).map(|row| (row + first) % planned.len());
+            let missing: Vec<usize> = rows.filter(|&row| all[row].is_none()).collect();
+            if missing.is_empty() || self.sessions[0].is_over() {
+                break;
+            }
+            let mut taken: Vec<(usize, Lease)> = Vec::new();
+            for row in missing {
+                if taken.len() == self.sessions.len() {
+                    break;
+                }
+                if let Some(lease) = shared.take(&names[row])? {
+                    // Somebody may have made it before it was given back.
+                    all[row] = shared.find(&names[row])?;
+                    if all[row].is_none() {
+                        taken.push((row, lease));
+                    }
+                }
+            }
+            if taken.is_empty() {
+                thread::sleep(pause);
+                pause = LAST_LOOK.min(2 * pause);
+                continue;
+            }
+            pause = FIRST_LOOK;
+            let together: Vec<&Planned> = taken.iter().map(|(row, _)| &planned[*row]).collect();
+            for ((row, lease), made) in taken.into_iter().zip(self.make(&together)?) {
+                let Some(made) = made else { continue };
+                all[row] = Some(shared.give(&names[row], made)?);
+                drop(lease);
+            }
+        }
+        Ok(all.into_iter().map_while(|made| made).collect())
+    }
+
+    /// Makes runs at the same time, as many as there are sessions at most. `None` stands for one that shows no more than
+    /// that it was ended.
+    fn make(&mut self, planned: &[&Planned]) -> Result<Vec<Option<Made>>, ProgramError> {
+        let until = self.until.filter(|_| self.runs > 0);
+        let usual = self.sessions.iter().filter_map(session::Session::usual).max();
+        let made: Vec<Result<session::Ran, RunError>> = thread::scope(|scope| {
+            let sessions = self.sessions.iter_mut().zip(planned);
+            let runs: Vec<_> = sessions
+                .map(|(session, planned)| {
+                    session.end_by(until);
+                    session.expect(usual);
+                    scope.spawn(move || session.follow(&[&planned.words], planned.then))
+                })
+                .collect();
+            let ends = runs.into_iter().map(|run| run.join());
+            ends.map(|end| end.unwrap_or_else(|panic| resume_unwind(panic)))
+                .collect()
+        });
+        let mut all = Vec::new();
+        for (ran, planned) in made.into_iter().zip(planned) {
+            let mut ran = ran?;
+            if planned.number == 0 && self.is_limited_by_first && ran.end == ProgramEnd::EventLimit && !spins(&ran) {
+                self.limit(MOST_EVENTS);
+                ran = self.sessions[0].follow(&[&planned.words], planned.then)?;
+            }
+            let shows_nothing = self.sessions[0].is_over() && ran.end_is_of_others();
+            all.push(if shows_nothing { None } else { Some(self.judged(ran)?) });
+        }
+        Ok(all)
+    }
+
+    /// A run, with what is to be said of its end.
+    fn judged(&self, mut ran: session::Ran) -> Result<Made, ProgramError> {
+        Ok(Made {
+            end: self.judge(&ran)?,
+            diverged: ran.diverged,
+            pictures: std::mem::take(&mut ran.pictures),
+            trace: ran.into_bytes(),
         })
     }
 
@@ -483,6 +631,9 @@ impl Program {
             run: number + 1,
             source,
         };
+        if self.is_unsearched {
+            return Ok(Run::default());
+        }
         let trace = TraceFile::from_bytes("the run's trace", bytes.to_owned()).map_err(read)?;
         let is_cut = matches!(
             trace.ending(),
@@ -496,12 +647,10 @@ impl Program {
             0 if self.is_limited_by_first && trace.len() >= MOST_EVENTS => self.limit(MOST_EVENTS),
             _ => {}
         }
-        if self.is_unsearched || self.is_too_long(number, &trace).map_err(read)? {
-            // Said once, of the first.
-            let too_long = (!self.is_unsearched).then_some(Reservation::TooLong { events: trace.len() });
+        if self.is_too_long(number, &trace).map_err(read)? {
             self.is_unsearched |= number == 0;
             return Ok(Run {
-                reservations: too_long.into_iter().collect(),
+                reservations: vec![Reservation::TooLong { events: trace.len() }],
                 ..Run::default()
             });
         }
@@ -564,54 +713,22 @@ impl Session for Program {
     type Error = ProgramError;
 
     fn run(&mut self, forest: &Forest, prefix: &Prefix) -> Result<Ran, ProgramError> {
-        let (steps, moves, then) = self.plan(forest, prefix, self.runs);
-        let ran = self.sessions[0].run(&steps, then)?;
-        self.read(Made { ran, moves }, prefix)
+        let planned = self.plan(forest, prefix, self.runs);
+        let made = self.sessions[0].follow(&[&planned.words], planned.then)?;
+        let made = self.judged(made)?;
+        self.read(made, &planned, prefix)
     }
 
     fn run_all(&mut self, forest: &Forest, prefixes: &[Prefix]) -> Result<Vec<Ran>, ProgramError> {
-        let mut all = Vec::new();
-        let until = self.until.filter(|_| self.runs > 0);
-        let usual = self.sessions.iter().filter_map(session::Session::usual).max();
-        for prefixes in prefixes.chunks(self.sessions.len()) {
-            let numbers = (self.runs..).take(prefixes.len());
-            let plans: Vec<_> = numbers
-                .zip(prefixes)
-                .map(|(number, prefix)| self.plan(forest, prefix, number))
-                .collect();
-            let made: Vec<Result<Made, RunError>> = thread::scope(|scope| {
-                let sessions = self.sessions.iter_mut().zip(plans);
-                let runs: Vec<_> = sessions
-                    .map(|(session, (steps, moves, then))| {
-                        session.end_by(until);
-                        session.expect(usual);
-                        scope.spawn(move || session.run(&steps, then).map(|ran| Made { ran, moves }))
-                    })
-                    .collect();
-                let ends = runs.into_iter().map(|run| run.join());
-                ends.map(|end| end.unwrap_or_else(|panic| resume_unwind(panic)))
-                    .collect()
-            });
-            for (made, prefix) in made.into_iter().zip(prefixes) {
-                let mut made = made?;
-                if self.runs == 0
-                    && self.is_limited_by_first
-                    && made.ran.end == ProgramEnd::EventLimit
-                    && !spins(&made.ran)
-                {
-                    self.limit(MOST_EVENTS);
-                    let (steps, moves, then) = self.plan(forest, prefix, 0);
-                    let ran = self.sessions[0].run(&steps, then)?;
-                    made = Made { ran, moves };
-                }
-                if self.sessions[0].is_over() && made.ran.end_is_of_others() {
-                    // It shows no more than that it was ended.
-                    return Ok(all);
-                }
-                all.push(self.read(made, prefix)?);
-            }
-        }
-        Ok(all)
+        let numbers = self.runs..;
+        let planned = numbers
+            .zip(prefixes)
+            .map(|(number, prefix)| self.plan(forest, prefix, number));
+        let planned: Vec<Planned> = planned.collect();
+        let made = self.make_all(&planned)?;
+        let rows = made.into_iter().zip(planned.iter().zip(prefixes));
+        rows.map(|(made, (planned, prefix))| self.read(made, planned, prefix))
+            .collect()
     }
 
     fn run_unsearched(
@@ -619,39 +736,27 @@ impl Session for Program {
         prefers: Option<&dyn Fn(u64) -> bool>,
         count: usize,
     ) -> Result<Vec<Ran>, ProgramError> {
-        let numbers = (self.runs..).take(count.clamp(1, self.sessions.len()));
-        let plans: Vec<(Vec<Words>, Settings)> = numbers
+        let at_once = match self.only_makes_runs() {
+            true => count,
+            false => self.sessions.len(),
+        };
+        let numbers = (self.runs..).take(count.clamp(1, at_once.max(1)));
+        let planned: Vec<Planned> = numbers
             .map(|number| self.unsearched(number as u32, prefers))
             .collect::<Result<_, _>>()?;
-        let until = self.until;
-        let made = thread::scope(|scope| {
-            let sessions = self.sessions.iter_mut().zip(plans);
-            let runs: Vec<_> = sessions
-                .map(|(session, (steps, then))| {
-                    session.end_by(until);
-                    scope.spawn(move || session.follow(&[&steps], then))
-                })
-                .collect();
-            let ends = runs.into_iter().map(|run| run.join());
-            let ends = ends.map(|end| end.unwrap_or_else(|panic| resume_unwind(panic)));
-            ends.collect::<Vec<Result<session::Ran, RunError>>>()
-        });
-        let mut all = Vec::new();
-        for ran in made {
-            let (ran, moves) = (ran?, Vec::new());
-            if self.sessions[0].is_over() && ran.end_is_of_others() {
-                // It shows no more than that it was ended.
-                break;
-            }
-            all.push(self.read(Made { ran, moves }, &Prefix::default())?);
-        }
-        Ok(all)
+        let made = self.make_all(&planned)?;
+        let rows = made.into_iter().zip(&planned);
+        rows.map(|(made, planned)| self.read(made, planned, &Prefix::default()))
+            .collect()
     }
 
     fn keep(&mut self, run: usize, learnt: &Learnt) -> Result<(), ProgramError> {
         let Some(trace) = self.made.pop_front() else {
             return Ok(());
         };
+        if run > 0 && self.only_makes_runs() {
+            return Ok(());
+        }
         // The journal must not name what is not there.
         if run == 0 || !learnt.shows.is_empty() || self.first.is_some() || self.is_unsearched {
             self.save(run, &trace)?;

@@ -1,13 +1,14 @@
 //! What threads show of themselves, of all runs.
 
 use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
 use trace_format::ThreadId;
 
 /// As many different ones are kept at most: each takes up to a kilobyte.
 const MOST: usize = 100_000;
 
 /// What a thread showed of itself before its next event.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picture {
     /// Whose it is.
     pub thread: ThreadId,

@@ -286,7 +286,12 @@ mod tests {
             fs::metadata(state.join(KEY)).unwrap().permissions().mode() & 0o777,
             0o600
         );
-        fs::set_permissions(&state, fs::Permissions::from_mode(0o777)).unwrap();
+        let (open, closed) = (fs::Permissions::from_mode(0o777), fs::Permissions::from_mode(0o700));
+        fs::set_permissions(&state, open.clone()).unwrap();
+        assert!(Own::at(&state).is_err());
+        fs::set_permissions(&state, closed).unwrap();
+        assert!(Own::at(&state).is_ok());
+        fs::set_permissions(state.join(KEY), open).unwrap();
         assert!(Own::at(&state).is_err());
     }
 
@@ -295,11 +300,17 @@ mod tests {
         let folder = ScratchFolder::new("own-many").unwrap();
         let own = Own::at(folder.path()).unwrap();
         let list = folder.path().join(RECORDED);
-        fs::write(&list, vec![7; MOST as usize]).unwrap();
+        let half = MOST as usize / 2;
+        fs::write(&list, [vec![1; half], vec![2; half]].concat()).unwrap();
         let trace = folder.path().join("a");
         fs::write(&trace, "a trace").unwrap();
         own.remember(&trace).unwrap();
-        assert_eq!(fs::metadata(&list).unwrap().len(), MOST / 2 + LEN as u64);
+        let left = fs::read(&list).unwrap();
+        assert_eq!(left.len(), half + LEN);
+        assert!(
+            left[..half].iter().all(|&byte| byte == 2),
+            "the older half is forgotten"
+        );
         assert!(own.has_recorded(&trace));
     }
 }

@@ -149,7 +149,9 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
     use std::sync::Barrier;
+    use std::sync::atomic::{AtomicU32, Ordering};
     use std::thread;
+    use std::time::Duration;
 
     fn folder(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("witness-trace-name-{name}-{}", std::process::id()));
@@ -201,6 +203,8 @@ mod tests {
             ("version = 3\n", false),
             ("12345678901234", false),
             ("4242", true),
+            // Longer than the number of this process, which takes its place.
+            ("1234567890", true),
             ("", true),
         ] {
             fs::write(&lock, content).unwrap();
@@ -221,6 +225,32 @@ mod tests {
                 fs::write(&lock, content).unwrap();
             }
         }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn one_at_a_time_has_a_name_that_is_given_back_again_and_again() {
+        let folder = folder("one");
+        let (wanted, have_it) = (folder.join("a.bin"), AtomicU32::new(0));
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let mut had = 0;
+                    while had < 100 {
+                        let Ok(name) = TraceName::claim(&wanted, Naming::Exact) else {
+                            continue;
+                        };
+                        had += 1;
+                        let others = have_it.fetch_add(1, Ordering::SeqCst);
+                        // The others try meanwhile.
+                        thread::sleep(Duration::from_micros(50));
+                        have_it.fetch_sub(1, Ordering::SeqCst);
+                        drop(name);
+                        assert_eq!(others, 0, "two have the name");
+                    }
+                });
+            }
+        });
         fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -51,6 +51,7 @@ pub use inspect::{NotRecordable, build_id};
 pub use launch::{Launch, PATIENCE};
 pub use parked::Parked;
 pub use recorder_ring::{Decision, Policy, Settings, Standing, plan};
+pub(crate) use run::words_of;
 pub use run::{Diverged, Ran, Session};
 pub use running::Bounds;
 pub use runtime::runtime_folder;

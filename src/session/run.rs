@@ -14,6 +14,7 @@ use crate::own;
 use recorder_ring::plan::Words;
 use recorder_ring::{Policy, Ring, Settings, Standing};
 use safe_files::Readers;
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -50,7 +51,7 @@ pub struct Ran {
 }
 
 /// Where a run left its prefix. It went on under its policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Diverged {
     /// In place of this step its thread did something else: the event with this number in the run's trace.
     Did {
@@ -159,8 +160,7 @@ impl Session {
     /// # Errors
     /// If the program does not start, or what it sends makes no sense.
     pub fn run(&mut self, prefix: &[Step], then: Settings) -> Result<Ran, RunError> {
-        let plan: Vec<Words> = prefix.iter().map(|step| step.to_plan().encode()).collect();
-        self.follow(&[&plan], then)
+        self.follow(&[&words_of(prefix)], then)
     }
 
     /// As [`run`](Self::run), along a prefix in the runtime's words.
@@ -285,6 +285,11 @@ impl Session {
             translator,
         })
     }
+}
+
+/// A prefix in the runtime's words.
+pub(crate) fn words_of(prefix: &[Step]) -> Vec<Words> {
+    prefix.iter().map(|step| step.to_plan().encode()).collect()
 }
 
 /// A run that has been started.

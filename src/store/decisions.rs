@@ -183,16 +183,31 @@ pub fn shard_path(folder: &Path, shard: Shard) -> PathBuf {
     folder.join("shards").join(format!("{number}-of-{of}.decisions"))
 }
 
-/// Whether a plan's shard is decided. (What is in its file is looked at when the shards are put together.)
-pub(super) fn has_shard(folder: &Path, plan: &PlanId, shard: Shard) -> bool {
-    let Ok(file) = safe_files::open_named(&shard_path(folder, shard), LARGEST) else {
-        return false;
-    };
-    let mut first = Vec::new();
-    let read = BufReader::new(file).take(LONGEST_HEADER).read_until(b'\n', &mut first);
-    let header = first.strip_suffix(b"\n").and_then(parse);
-    read.is_ok()
-        && header.is_some_and(|read| matches!(read.content, Line::Header(header) if header == Header::new(plan, shard)))
+/// What lies in the place of a shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Nothing, or what is of another plan, or damaged.
+    Nothing,
+    /// All decisions of the shard, written by this user, or by one who is believed.
+    Decided,
+    /// What this user has not written.
+    OfOthers,
+}
+
+/// Whether a plan's shard is decided. A shard of somebody else counts only if others are believed: what it refutes
+/// cannot be checked.
+pub(super) fn find_shard(folder: &Path, plan: &Plan, shard: Shard, binding: &Binding, believes: bool) -> Found {
+    match read_shard(&shard_path(folder, shard), binding) {
+        Ok((header, part))
+            if header == Header::new(&plan.id(), shard) && part.decides(plan, shard.number(), shard.of()) =>
+        {
+            match part.is_ours || believes {
+                true => Found::Decided,
+                false => Found::OfOthers,
+            }
+        }
+        _ => Found::Nothing,
+    }
 }
 
 /// The journal of a shard in a folder.

@@ -1,39 +1,33 @@
 //! Who works on which shard of a plan, where any number of workers share a folder.
 //!
-//! A worker takes a shard by creating its file of a lease, `M-of-N.lease`, which nobody else can create then, and
-//! touches that file as long as it works. A worker that died touches nothing any more: whoever has seen no touch for as
-//! long as a lease lasts, by its own clock, so that clocks of machines need not agree, takes the lease away and the
-//! shard over, with the decisions in its journal. Nothing rests on it that two never work on one shard (a machine may have stood
-//! still for longer than that): they decide the same, and the file of a shard appears as a whole.
+//! Each shard has a [lease](crate::lease) beside it, `M-of-N.lease`. A worker takes over a shard whose worker died with
+//! the decisions in its journal. Two that work on one shard decide the same, and the file of a shard appears as a whole.
 
-use super::{StoreError, at, has_shard, shard_path};
+use super::decisions::{Found, find_shard};
+use super::{Binding, Plan, StoreError, at, shard_path};
 use crate::analyze::Shard;
-use crate::store::PlanId;
-use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
-use safe_files::{Readers, create_new, make_folder, random_name};
-use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io;
+use crate::lease;
+use safe_files::make_folder;
+use std::collections::HashSet;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime};
-
-/// Touches in the time that a lease lasts: some may come late.
-const TOUCHES: u32 = 8;
+use std::time::Duration;
 
 /// The leases of a plan's shards, as one worker sees them.
 #[derive(Debug)]
 pub struct Leases<'a> {
     folder: &'a Path,
-    plan: &'a PlanId,
-    /// How long a lease lasts that nobody touches.
-    lasts: Duration,
+    plan: &'a Plan,
+    binding: Binding,
+    /// Whether shards that somebody else has written count.
+    believes: bool,
+    leases: lease::Leases,
     /// Shards that are not known to be done. The first one is tried first: another one for each worker.
     left: Vec<Shard>,
-    /// Of others' leases: when each was touched, and since when that has been known.
-    seen: HashMap<u32, (SystemTime, Instant)>,
+    /// Shards that somebody else has written, and that do not count.
+    of_others: Vec<PathBuf>,
+    /// Their numbers, also of those that are told.
+    disbelieved: HashSet<u32>,
 }
 
 /// What a worker can do next.
@@ -51,7 +45,14 @@ impl<'a> Leases<'a> {
     /// Of a plan in so many shards; `lasts` is how long a lease is respected that nobody touches, the same for all
     /// workers. Workers with different numbers begin at different shards.
     #[must_use]
-    pub fn new(folder: &'a Path, plan: &'a PlanId, of: NonZeroU32, lasts: Duration, worker: u32) -> Leases<'a> {
+    pub fn new(
+        folder: &'a Path,
+        plan: &'a Plan,
+        binding: Binding,
+        of: NonZeroU32,
+        lasts: Duration,
+        worker: u32,
+    ) -> Leases<'a> {
         let mut left: Vec<Shard> = (1..=of.get())
             .filter_map(|number| Shard::new(number, of.get()))
             .collect();
@@ -59,10 +60,24 @@ impl<'a> Leases<'a> {
         Leases {
             folder,
             plan,
-            lasts,
+            binding,
+            believes: false,
+            leases: lease::Leases::new(lasts),
             left,
-            seen: HashMap::new(),
+            of_others: Vec::new(),
+            disbelieved: HashSet::new(),
         }
+    }
+
+    /// Takes shards that somebody else has written for done.
+    #[must_use]
+    pub fn believing_others(self, believes: bool) -> Leases<'a> {
+        Leases { believes, ..self }
+    }
+
+    /// The shards that somebody else has written, as far as they are not told yet: each is decided anew.
+    pub fn of_others(&mut self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.of_others)
     }
 
     /// Takes a shard that nobody works on.
@@ -73,116 +88,43 @@ impl<'a> Leases<'a> {
         let shards = self.folder.join("shards");
         at(self.folder, make_folder(self.folder))?;
         at(&shards, make_folder(&shards))?;
-        let (folder, plan) = (self.folder, self.plan);
-        self.left.retain(|&shard| !has_shard(folder, plan, shard));
+        let folder = self.folder;
+        self.left.retain(
+            |&shard| match find_shard(folder, self.plan, shard, &self.binding, self.believes) {
+                Found::Nothing => true,
+                Found::Decided => false,
+                Found::OfOthers => {
+                    let path = shard_path(folder, shard);
+                    if self.disbelieved.insert(shard.number()) {
+                        self.of_others.push(path);
+                    }
+                    true
+                }
+            },
+        );
         for &shard in &self.left {
             let path = shard_path(folder, shard).with_extension("lease");
-            if let Some(lease) = Lease::take(shard, &path, self.lasts)? {
-                return Ok(Offer::Shard(lease));
-            }
-            let Some(touched) = touched(&path)? else {
-                continue;
-            };
-            let now = Instant::now();
-            let seen = self.seen.entry(shard.number()).or_insert((touched, now));
-            if seen.0 != touched {
-                *seen = (touched, now);
-            } else if now - seen.1 >= self.lasts {
-                self.seen.remove(&shard.number());
-                if take_away(&path, touched)?
-                    && let Some(lease) = Lease::take(shard, &path, self.lasts)?
-                {
-                    return Ok(Offer::Shard(lease));
-                }
+            if let Some(lease) = at(&path, self.leases.take(&path))? {
+                return Ok(Offer::Shard(Lease { shard, lease }));
             }
         }
         Ok(if self.left.is_empty() { Offer::Done } else { Offer::Wait })
     }
 }
 
-/// When a lease was last touched; `None` if it is gone.
-fn touched(path: &Path) -> Result<Option<SystemTime>, StoreError> {
-    match fs::symlink_metadata(path).and_then(|about| about.modified()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        touched => at(path, touched).map(Some),
-    }
-}
-
-/// Removes a lease that was last touched then. Another worker may have been faster, and have taken a new one meanwhile,
-/// which gets its name back.
-fn take_away(path: &Path, seen: SystemTime) -> Result<bool, StoreError> {
-    let aside = path.with_file_name(random_name("expired"));
-    match fs::rename(path, &aside) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        renamed => at(path, renamed)?,
-    }
-    let is_same = touched(&aside)? == Some(seen);
-    if !is_same {
-        // If there is another one already, two work on the shard, and decide the same.
-        let _ = fs::hard_link(&aside, path);
-    }
-    // Who has put a folder there has left it to others to remove.
-    let _ = fs::remove_file(&aside);
-    Ok(is_same)
-}
-
 /// A shard that this worker has taken. It is given back when dropped.
 #[derive(Debug)]
 pub struct Lease {
     shard: Shard,
-    path: PathBuf,
-    /// Ends the touching when dropped.
-    beat: Option<(Sender<()>, JoinHandle<()>)>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "holds the shard until it is dropped"))]
+    lease: lease::Lease,
 }
 
 impl Lease {
-    /// `None` if somebody has it.
-    fn take(shard: Shard, path: &Path, lasts: Duration) -> Result<Option<Lease>, StoreError> {
-        let file = match create_new(path, Readers::Owner) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
-            file => at(path, file)?,
-        };
-        let (ended, end) = channel::<()>();
-        let beat = thread::spawn(move || {
-            while end.recv_timeout(lasts / TOUCHES) == Err(RecvTimeoutError::Timeout) {
-                touch(&file);
-            }
-        });
-        Ok(Some(Lease {
-            shard,
-            path: path.to_owned(),
-            beat: Some((ended, beat)),
-        }))
-    }
-
     /// The shard.
     #[must_use]
     pub fn shard(&self) -> Shard {
         self.shard
-    }
-}
-
-/// Sets a file's time to now, by the clock of whoever keeps the file. One that fails is as if the worker had died, which
-/// costs work and nothing else.
-fn touch(file: &File) {
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: UTIME_NOW,
-    };
-    let times = Timestamps {
-        last_access: now,
-        last_modification: now,
-    };
-    let _ = futimens(file, &times);
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        if let Some((ended, beat)) = self.beat.take() {
-            drop(ended);
-            let _ = beat.join();
-        }
-        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -212,10 +154,11 @@ mod tests {
     #[test]
     fn nobody_gets_what_another_has_until_it_is_done_or_its_worker_is_dead() {
         let folder = safe_files::ScratchFolder::new("leases").expect("a folder");
-        let (folder, plan) = (folder.path(), plan().id());
+        let (folder, plan) = (folder.path(), plan());
+        let binding = Binding::of(Path::new("/no/such/trace"));
         let of = NonZeroU32::new(2).expect("two");
-        let mut first = Leases::new(folder, &plan, of, Duration::from_millis(1), 0);
-        let mut second = Leases::new(folder, &plan, of, Duration::from_secs(3600), 1);
+        let mut first = Leases::new(folder, &plan, binding, of, Duration::from_millis(1), 0).believing_others(true);
+        let mut second = Leases::new(folder, &plan, binding, of, Duration::from_secs(3600), 1).believing_others(true);
         let Ok(Offer::Shard(one)) = first.take() else {
             panic!("no shard is taken yet");
         };
@@ -225,13 +168,20 @@ mod tests {
         assert_eq!((one.shard().number(), other.shard().number()), (1, 2));
         assert!(matches!(second.take(), Ok(Offer::Wait)));
         // One is done; the other is given back by whoever had it.
-        save_shard(folder, &plan, one.shard(), Vec::new(), &Binding::of(Path::new("none"))).expect("it is stored");
+        save_shard(
+            folder,
+            &plan.id(),
+            one.shard(),
+            Vec::new(),
+            &Binding::of(Path::new("none")),
+        )
+        .expect("it is stored");
         drop((one, other));
         let Ok(Offer::Shard(other)) = second.take() else {
             panic!("it was given back");
         };
         // A worker that died has left its lease, and touches it no more.
-        let path = other.path.clone();
+        let path = other.lease.path().to_owned();
         drop(other);
         std::fs::write(&path, "").expect("it is written");
         assert!(matches!(first.take(), Ok(Offer::Wait)), "it is seen for the first time");
@@ -242,7 +192,7 @@ mod tests {
         assert_eq!(other.shard(), Shard::new(2, 2).expect("a shard"));
         save_shard(
             folder,
-            &plan,
+            &plan.id(),
             other.shard(),
             Vec::new(),
             &Binding::of(Path::new("none")),
@@ -255,10 +205,19 @@ mod tests {
             trace: "1".to_owned(),
             ..self::plan()
         };
-        let another = another.id();
-        assert!(matches!(
-            Leases::new(folder, &another, of, Duration::from_secs(1), 0).take(),
-            Ok(Offer::Shard(_))
-        ));
+        let of_another = Leases::new(folder, &another, binding, of, Duration::from_secs(1), 0);
+        assert!(matches!(of_another.believing_others(true).take(), Ok(Offer::Shard(_))));
+        // Nobody has sealed them.
+        let mut careful = Leases::new(folder, &plan, binding, of, Duration::from_secs(1), 0);
+        let Ok(Offer::Shard(again)) = careful.take() else {
+            panic!("what others have written does not count");
+        };
+        assert_eq!(
+            careful.of_others(),
+            [1, 2].map(|number| folder.join(format!("shards/{number}-of-2.decisions")))
+        );
+        drop(again);
+        assert!(matches!(careful.take(), Ok(Offer::Shard(_))));
+        assert!(careful.of_others().is_empty(), "each is told once");
     }
 }

@@ -16,7 +16,6 @@ mod leases;
 mod plan;
 
 pub use binding::Binding;
-use decisions::has_shard;
 pub use decisions::{Journal, Shards, load_shards, save_shard, shard_journal_path, shard_path};
 pub use leases::{Lease, Leases, Offer};
 pub use plan::{PLAN_SCHEMA, Plan, PlanId, PlannedPair};

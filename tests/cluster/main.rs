@@ -3,6 +3,7 @@
 //! Those that need Slurm or GNU parallel, which `scripts/setup cluster` installs, are ignored unless asked for:
 //! `cargo test --release --test cluster -- --include-ignored`.
 
+mod explore;
 mod slurm;
 
 use std::fs;

@@ -14,7 +14,7 @@ const NODES: [&str; 2] = ["node1", "node2"];
 /// Longest wait for anything of the cluster.
 const LONGEST: Duration = Duration::from_secs(300);
 
-struct Cluster {
+pub struct Cluster {
     folder: PathBuf,
     controller: Child,
     nodes: Vec<Child>,
@@ -25,13 +25,13 @@ fn free_ports() -> [u16; 3] {
     sockets.map(|socket| socket.local_addr().expect("an address").port())
 }
 
-fn text_of(command: &mut Command) -> String {
+pub fn text_of(command: &mut Command) -> String {
     let output = command.output().expect("Slurm is needed: scripts/setup cluster");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 impl Cluster {
-    fn start(folder: PathBuf) -> Cluster {
+    pub fn start(folder: PathBuf) -> Cluster {
         let user = text_of(Command::new("id").arg("-un"));
         let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("procfs");
         let host = host.trim().split('.').next().expect("a name").to_owned();
@@ -84,7 +84,7 @@ PartitionName=all Nodes=node1,node2 Default=YES MaxTime=INFINITE State=UP
         cluster
     }
 
-    fn command(&self, program: &str) -> Command {
+    pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env("SLURM_CONF", self.folder.join("slurm.conf"));
         command
@@ -98,7 +98,7 @@ PartitionName=all Nodes=node1,node2 Default=YES MaxTime=INFINITE State=UP
         }
     }
 
-    fn logs(&self) -> String {
+    pub fn logs(&self) -> String {
         let read = |name: &str| fs::read_to_string(self.folder.join(name)).unwrap_or_default();
         ["slurmctld.log", "node1.log", "node2.log"].map(read).join("\n")
     }

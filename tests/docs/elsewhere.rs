@@ -1,7 +1,7 @@
 //! The commands of the documentation that are not executed with their page, each with the reason.
 
 /// Page, command, reason.
-pub const ELSEWHERE: [(&str, &str, &str); 12] = [
+pub const ELSEWHERE: [(&str, &str, &str); 14] = [
     (
         "README.md",
         "scripts/setup && scripts/demo",
@@ -51,6 +51,16 @@ pub const ELSEWHERE: [(&str, &str, &str); 12] = [
         "docs/cluster.md",
         "parallel -q -N0 --jobs 4 witness analyze trace.bin --any-shard-of 64 --threads 1 ::: 1 2 3 4",
         "needs GNU parallel; `tests/cluster` runs it",
+    ),
+    (
+        "docs/cluster.md",
+        "array=$(sbatch --parsable --requeue --array=1-16 --wrap 'witness explore --join runs -- ./app')",
+        "needs Slurm; `tests/cluster/explore.rs` submits one to it",
+    ),
+    (
+        "docs/cluster.md",
+        "sbatch --dependency=afterany:$array --wrap 'witness explore -o runs --report html=every.html -- ./app'",
+        "needs Slurm; `tests/cluster/explore.rs` gives the command behind its array",
     ),
     (
         "docs/live.md",

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// Options of other programs that pages mention.
-const OTHERS: [&str; 11] = [
+const OTHERS: [&str; 16] = [
     // cargo's
     "--bench",
     "--locked",
@@ -17,6 +17,12 @@ const OTHERS: [&str; 11] = [
     "--workspace",
     // of a benchmark
     "--seeds",
+    // Slurm's
+    "--array",
+    "--dependency",
+    "--parsable",
+    "--requeue",
+    "--wrap",
     // RV-Predict's
     "--log",
     // Valgrind's

@@ -71,6 +71,11 @@ fn events_are_counted_before_they_are_loaded() {
     place
         .witness(&["analyze", "events.bin", "--max-events", "3000000"])
         .status(0);
+    fs::write(place.path("pairs"), "a.c:14 b.c:7\n").expect("a report");
+    let confirm = |most| place.witness(&["confirm", "events.bin", "pairs", "--max-events", most]);
+    let outcome = confirm("2999999").status(2);
+    assert!(outcome.stderr.contains("3000000 events"), "{outcome:?}");
+    confirm("3000000").status(3);
 }
 
 #[test]

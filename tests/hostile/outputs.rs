@@ -242,3 +242,33 @@ fn forged_leases_keep_nobody_from_work() {
         assert!(!place.path("none").exists(), "{what}");
     }
 }
+
+/// Of however many traces a report is: it lists no more than that of one trace may, and says how many are left out.
+#[test]
+fn a_report_of_many_traces_is_bounded() {
+    let place = Place::new("many-traces");
+    place.compile(&[]);
+    let source = fs::read_to_string(place.path("racy.c")).expect("a source");
+    let other = source.replace("shared", "another").replace("work", "labor");
+    fs::write(place.path("other.c"), other).expect("a source");
+    place.gcc(&["-fsanitize=thread", "other.c", "-o", "other"]);
+    let test = |more: &[&str]| {
+        let suite = ["--", "sh", "-c", "./racy; ./other"];
+        place
+            .witness(&[&["test", "--traces", "traces"], more, &suite].concat())
+            .status(66)
+    };
+    let all = test(&[]);
+    assert!(
+        all.stdout.contains("2 data races witnessed") && !all.stderr.contains("left out"),
+        "{all:?}"
+    );
+    let one = test(&["--max-pairs", "1", "--report", "json=races.json"]);
+    assert!(one.stderr.contains("1 of the findings are left out"), "{one:?}");
+    for part in ["1 data race witnessed", "1 unknown (1 beyond --max-pairs)"] {
+        assert!(one.stdout.contains(part), "{part}: {one:?}");
+    }
+    let json = fs::read_to_string(place.path("races.json")).expect("a report");
+    assert_eq!(json.matches("\"verdict\": \"witnessed\"").count(), 1, "{json}");
+    assert!(json.contains("\"unlisted\": 1"), "{json}");
+}

@@ -47,6 +47,38 @@ fn a_forged_shard_refutes_nothing() {
     assert!(outcome.stderr.contains("1-of-1.decisions"), "{outcome:?}");
 }
 
+/// What lies in the place of a shard and bears no seal of the user's keeps no worker from deciding it.
+#[test]
+fn a_forged_shard_is_not_done() {
+    let place = Place::new("forged-shard-of-workers");
+    place.record();
+    place.witness(&["plan", "trace.bin"]).status(0);
+    let work = ["analyze", "trace.bin", "--any-shard-of", "2"];
+    place.witness(&work).status(0);
+    let shard = "trace.bin.witnesses/shards/1-of-2.decisions";
+    let good = fs::read_to_string(place.path(shard)).expect("a shard");
+    // With the seals that the lines had, and with none.
+    let unsealed = |line: &str| sealed("-------- - ", &line[line.find('{').expect("an object")..]);
+    let without_seals: String = good.lines().map(unsealed).collect();
+    for forged in [forge(&place.path(shard)), without_seals] {
+        assert_ne!(forged, good);
+        fs::write(place.path(shard), &forged).expect("a file");
+        let trusting = place.witness(&[&work[..], &["--trust"]].concat()).status(0);
+        assert!(!trusting.stderr.contains("1-of-2"), "{trusting:?}");
+        assert_eq!(fs::read_to_string(place.path(shard)).expect("a shard"), forged);
+        let outcome = place.witness(&work).status(0);
+        assert!(outcome.stderr.contains("1-of-2.decisions"), "{outcome:?}");
+        assert!(!outcome.stderr.contains("2-of-2.decisions"), "{outcome:?}");
+        assert_eq!(fs::read_to_string(place.path(shard)).expect("a shard"), good);
+        place.witness(&["merge", "trace.bin"]).status(66);
+    }
+    // Those who cannot tell whose plan it is believe one another: otherwise each would put aside what another has done.
+    let of_another =
+        |command: &mut std::process::Command| run(command.env("XDG_STATE_HOME", place.path("other"))).status(0);
+    let outcome = of_another(&mut place.command(&work));
+    assert!(!outcome.stderr.contains("decided anew"), "{outcome:?}");
+}
+
 #[test]
 fn shards_of_others_are_named_and_believed_if_the_user_says_so() {
     let place = Place::new("foreign-shard");

@@ -8,9 +8,10 @@ use std::path::Path;
 
 /// The folders of `src` in an order in which each uses only those before it. A trace is made of operations, and what
 /// these mean makes its waits and sections, so model and meaning are one layer.
-const LAYERS: [&str; 29] = [
+const LAYERS: [&str; 30] = [
     "escape",
     "own",
+    "lease",
     "semantics trace",
     "check",
     "schedule",
