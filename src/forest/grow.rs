@@ -122,6 +122,7 @@ impl Adding<'_, '_> {
             self.forest.reservations.insert(Reservation::BeganBefore);
             return Err(self.comes_to(thread, Next::Unknown, None)?);
         };
+        let operation = self.as_in_earlier_runs(thread, operation, step);
         let node = self.comes_to(thread, Next::Operation(operation), Some(step))?;
         let (outcome, wrote) = self.outcome(step, operation);
         self.at[thread as usize] = At::Behind { node, outcome, wrote };
@@ -143,10 +144,38 @@ impl Adding<'_, '_> {
         Ok(())
     }
 
+    /// A plain write of another value than in earlier runs, after the same history, is taken for theirs: what a compiler
+    /// stores along with what matters, the program need not have set. Reads of it are taken for reads of theirs, and if
+    /// the program does something else because of it, that shows.
+    fn as_in_earlier_runs(&mut self, thread: u32, operation: Operation, step: &RunStep) -> Operation {
+        let Operation::Write(span, value) = operation else {
+            return operation;
+        };
+        let node = match self.at[thread as usize] {
+            At::Nowhere => return operation,
+            At::Before(node) => node,
+            At::Behind { node, outcome, .. } => match self.forest.node(node).edge(outcome) {
+                Some(edge) => edge.to,
+                None => return operation,
+            },
+        };
+        match self.forest.node(node).next {
+            Next::Operation(earlier @ Operation::Write(there, known)) if there == span && known != value => {
+                let position = step.position;
+                self.forest
+                    .reservations
+                    .insert(Reservation::WrittenOtherwise { position });
+                earlier
+            }
+            _ => operation,
+        }
+    }
+
     /// How it turned out, and what an atomic read wrote then. The memory is after it.
     fn outcome(&mut self, step: &RunStep, operation: Operation) -> (Outcome, Option<ValueId>) {
         let saw = |adding: &mut Self, seen: RunValue| {
             let (span, value) = (operation.span().expect("it reads memory"), adding.value(seen));
+            let value = adding.memory.as_in_earlier_runs(&mut adding.forest.values, span, value);
             adding.forest.saw(&adding.memory, span, value, step.position);
             Outcome::Saw(value)
         };
@@ -161,9 +190,10 @@ impl Adding<'_, '_> {
                 self.memory.write(&self.forest.values, span, wrote);
                 (outcome, Some(wrote))
             }
-            RunOperation::Write { .. } | RunOperation::AtomicStore { .. } => {
+            RunOperation::Write { value: wrote, .. } | RunOperation::AtomicStore { value: wrote, .. } => {
                 if let Operation::Write(span, value) | Operation::AtomicWrite(span, value) = operation {
-                    self.memory.write(&self.forest.values, span, value);
+                    let wrote = self.value(wrote);
+                    self.memory.write_for(&self.forest.values, span, value, wrote);
                 }
                 (Outcome::Done, None)
             }
