@@ -13,8 +13,8 @@ use super::tables::{AccessKind, Act, Class, Held, Tables, UNKNOWN};
 use crate::forest::{Action, ObjectId, Outcome, Patience, TreeId, Turned};
 use crate::semantics::action::Ways;
 use crate::semantics::conflict::Part;
-use crate::semantics::onces::{self, Progress};
 use crate::semantics::locks::Mode;
+use crate::semantics::onces::{self, Progress};
 use crate::semantics::{barriers, locks, semaphores};
 
 /// No thread, or no class: it was not forked.

@@ -762,9 +762,7 @@ impl<S: Session> Exploring<'_, '_, S> {
 
     fn is_new(&self, near: &Near) -> bool {
         match &near.goal {
-            Some(goal) => {
-                self.options.show_goals && self.is_asked(goal) && !self.is_told(goal)
-            }
+            Some(goal) => self.options.show_goals && self.is_asked(goal) && !self.is_told(goal),
             None => {
                 let asks = near.rank > 0
                     && near

@@ -1,6 +1,6 @@
 //! A run grows the forest by its path.
 
-use super::memory::Memory;
+use super::memory::{Explained, Memory};
 use super::operation::{Datum, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, Span, TreeId, ValueId};
 use super::run::{Run, RunBlock, RunOperation, RunPlace, RunStep, RunValue, Stands};
 use super::{Edge, Forest, Next, Reservation};
@@ -124,7 +124,7 @@ impl Adding<'_, '_> {
         };
         let operation = self.as_in_earlier_runs(thread, operation, step);
         let node = self.comes_to(thread, Next::Operation(operation), Some(step))?;
-        let (outcome, wrote) = self.outcome(step, operation);
+        let (outcome, wrote) = self.outcome(node, step, operation);
         self.at[thread as usize] = At::Behind { node, outcome, wrote };
         match step.operation {
             RunOperation::Fork { child } => {
@@ -171,13 +171,38 @@ impl Adding<'_, '_> {
         }
     }
 
+    /// What a read saw that nothing explains, in a block that nobody has written yet, or in what is left of earlier calls
+    /// on a stack, is taken for what it saw there in an earlier run: in both it is what was left there.
+    fn left_there(&mut self, node: NodeId, span: Span, seen: ValueId, position: u64) -> ValueId {
+        let forest = &mut *self.forest;
+        let is_left = match self.memory.explains(&forest.values, span, seen) {
+            Explained::ByWrites => false,
+            Explained::WasThere => !matches!(span.at.region, Region::Static),
+            Explained::No => forest.is_stack(span.at.region),
+        };
+        let row = &forest.nodes[node.index()];
+        let Some(&Edge {
+            outcome: Outcome::Saw(first),
+            ..
+        }) = row.edges.first().filter(|_| is_left)
+        else {
+            return seen;
+        };
+        if row.edge(Outcome::Saw(seen)).is_some() {
+            return seen;
+        }
+        forest.reservations.insert(Reservation::WrittenOtherwise { position });
+        self.memory.write_for(&forest.values, span, first, seen);
+        first
+    }
+
     /// How it turned out, and what an atomic read wrote then. The memory is after it.
-    fn outcome(&mut self, step: &RunStep, operation: Operation) -> (Outcome, Option<ValueId>) {
+    fn outcome(&mut self, node: NodeId, step: &RunStep, operation: Operation) -> (Outcome, Option<ValueId>) {
         let saw = |adding: &mut Self, seen: RunValue| {
             let (span, value) = (operation.span().expect("it reads memory"), adding.value(seen));
             let value = adding.memory.as_in_earlier_runs(&mut adding.forest.values, span, value);
             adding.forest.saw(&adding.memory, span, value, step.position);
-            Outcome::Saw(value)
+            Outcome::Saw(adding.left_there(node, span, value, step.position))
         };
         match step.operation {
             RunOperation::Read { saw: seen, .. } | RunOperation::AtomicLoad { saw: seen, .. } => {

@@ -2,7 +2,7 @@
 
 use super::operation::{Operation, Place, Region, Span, TreeId, ValueId};
 use super::values::Values;
-use super::{Datum, Forest, Reservation};
+use super::{Datum, Forest, Reservation, of_trace};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
 
@@ -39,6 +39,17 @@ fn byte(values: &Values, value: ValueId, index: u8) -> Byte {
     }
 }
 
+/// Why a read sees what it sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Explained {
+    /// Somebody wrote it.
+    ByWrites,
+    /// It was there before anybody wrote any of it.
+    WasThere,
+    /// Some of it, somebody must have written unseen.
+    No,
+}
+
 /// Bytes as one value.
 fn joined(values: &mut Values, bytes: &[Byte]) -> Option<ValueId> {
     let piece = |byte: &Byte| match *byte {
@@ -68,6 +79,19 @@ impl Memory {
             } else {
                 self.otherwise.insert(at, held);
             }
+        }
+    }
+
+    /// Whether what happened in the run explains what a read sees.
+    pub(crate) fn explains(&self, values: &Values, span: Span, seen: ValueId) -> Explained {
+        let there = |index| self.written.get(&place(span, index));
+        let mut all = 0..span.size;
+        if all.clone().all(|index| there(index).is_none()) {
+            return Explained::WasThere;
+        }
+        match all.all(|index| there(index) == Some(&byte(values, seen, index))) {
+            true => Explained::ByWrites,
+            false => Explained::No,
         }
     }
 
@@ -114,6 +138,19 @@ impl Forest {
                 self.stains.insert((at, stain));
             } else {
                 self.reservations.insert(stain);
+            }
+        }
+    }
+
+    /// Whether a block is a thread's stack.
+    pub(crate) fn is_stack(&self, region: Region) -> bool {
+        match region {
+            Region::Static => false,
+            Region::Known(_, ordinal) => of_trace::is_stack(ordinal),
+            // The first thread's is allocated right after its start.
+            Region::Block(alloc) => {
+                let node = self.node(alloc);
+                node.tree == Forest::MAIN && node.depth == 1
             }
         }
     }

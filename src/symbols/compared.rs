@@ -56,7 +56,9 @@ impl<'t> Comparisons<'t> {
         if self.follow(trace.pc(read)) || self.follow(trace.pc(trace.last_copy(read))) {
             return true;
         }
-        let is_atomic = trace.access(read).is_some_and(|access| access.kind == AccessKind::AtomicLoad);
+        let is_atomic = trace
+            .access(read)
+            .is_some_and(|access| access.kind == AccessKind::AtomicLoad);
         // The runtime returns what it has read.
         is_atomic && self.is_returned_and_compared(trace, read)
     }
@@ -64,7 +66,10 @@ impl<'t> Comparisons<'t> {
     fn is_returned_and_compared(&mut self, trace: &Trace, read: EventId) -> bool {
         let callers = self.tables.frames(trace.stack(read)).take(MOST_RETURNS);
         for pc in std::iter::once(trace.pc(read)).chain(callers) {
-            match self.code_at(pc).map(|(at, code)| what_becomes_of(at, code, Some(Copies::returned()))) {
+            match self
+                .code_at(pc)
+                .map(|(at, code)| what_becomes_of(at, code, Some(Copies::returned())))
+            {
                 Some(Becomes::Compared) => return true,
                 Some(Becomes::Returned) => {}
                 Some(Becomes::Used) | None => return false,
@@ -204,7 +209,9 @@ fn what_becomes_of(at: u64, code: &[u8], mut copies: Option<Copies>) -> Becomes 
                         }
                     }
                     // Memory that others see is no place for a copy: what becomes of it there, they know.
-                    _ if copied && !matches!(instruction.memory_base(), Register::RBP | Register::RSP) => return Becomes::Used,
+                    _ if copied && !matches!(instruction.memory_base(), Register::RBP | Register::RSP) => {
+                        return Becomes::Used;
+                    }
                     _ => {
                         let to = slot_of(&instruction);
                         copies.slots.retain(|&slot| slot != to);
@@ -304,12 +311,7 @@ mod tests {
         // mov (%rax), %ecx
         assert_eq!(becomes(&[&[0x8b, 0x08], RETURN]), Becomes::Used);
         // mov %rax, %rbx; call; mov %rbx, %rax; ret
-        let saved: [&[u8]; 4] = [
-            &[0x48, 0x89, 0xc3],
-            &[0xe8, 0, 0, 0, 0],
-            &[0x48, 0x89, 0xd8],
-            RETURN,
-        ];
+        let saved: [&[u8]; 4] = [&[0x48, 0x89, 0xc3], &[0xe8, 0, 0, 0, 0], &[0x48, 0x89, 0xd8], RETURN];
         assert_eq!(becomes(&saved), Becomes::Returned);
         // call; ret: it is gone
         assert_eq!(becomes(&[&[0xe8, 0, 0, 0, 0], RETURN]), Becomes::Used);

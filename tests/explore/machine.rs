@@ -245,9 +245,7 @@ impl World {
         match self.pending(program, thread) {
             Some(Instruction::Lock { lock, shared }) => holds(lock, shared),
             Some(Instruction::Wait { lock, .. } | Instruction::WaitFor { lock, .. }) => holds(lock, false),
-            Some(Instruction::Join { handle }) => {
-                self.threads[thread].registers[handle] == Value::Thread(other)
-            }
+            Some(Instruction::Join { handle }) => self.threads[thread].registers[handle] == Value::Thread(other),
             _ => false,
         }
     }

@@ -269,6 +269,54 @@ fn deadlocks_and_failures_are_found_and_run_again() {
     }
 }
 
+/// A thread that ends the program leaves the others behind: whether these wait for each other for ever is found by both
+/// engines, and that they do not is a part of what is covered.
+#[test]
+fn threads_that_wait_for_each_other_are_found_though_the_program_ends() {
+    for engine in ["states", "solver", "auto"] {
+        let options = ["--engine", engine];
+        let source = "session/programs/left_behind.c";
+        let explore = |mode: &str| explore(&format!("left-behind-{engine}-{mode}"), source, &options, &[mode]);
+        let (program, outcome) = explore("crossed");
+        let outcome = outcome.expect(&[67]).unwrap();
+        let trace = shown_by(&outcome, "FOUND: partial deadlock, ");
+        assert_eq!(
+            outcome.stdout.matches(", forever").count(),
+            2,
+            "{engine}: {}",
+            outcome.stdout
+        );
+        let told = program.witness(&["info", &trace]).stdout;
+        assert!(told.contains("forever"), "{engine}: {told}");
+        for harmless in ["gate", "idle"] {
+            let (_, outcome) = explore(harmless);
+            let outcome = outcome.expect(&[0]).unwrap();
+            assert!(
+                outcome.stdout.contains("no race, deadlock or failure"),
+                "{engine} {harmless}: {}",
+                outcome.stdout
+            );
+        }
+    }
+}
+
+/// What a program does with its numbers is the same in each run, so no history begins anew because of them.
+#[test]
+fn processes_and_threads_have_the_same_numbers_in_all_runs() {
+    let outcome = explore(
+        "numbers",
+        "session/programs/knows_its_number.c",
+        &["--runs", "200"],
+        &[],
+    )
+    .1;
+    let outcome = outcome.expect(&[3]).unwrap();
+    assert!(outcome.stdout.contains("none known to be open"), "{}", outcome.stdout);
+    for told in ["did something else", "another value", "not shown"] {
+        assert!(!outcome.stdout.contains(told), "{told}: {}", outcome.stdout);
+    }
+}
+
 #[test]
 fn what_threads_do_that_nobody_joins_is_explored() {
     let (_, outcome) = explore("never-joined", "session/programs/never_joined_failure.c", &[], &[]);

@@ -397,8 +397,13 @@ impl Solver {
                 Kept::Lock(lock, mode) => self.formulas.events.denies(tables, other.how.node(), lock, mode),
                 Kept::End(tree) => other.tree == tree,
             };
-            let keepers = waits.iter().filter(keeps).map(|(other, _)| Literal::Chosen(other.choice));
-            let clause = std::iter::once(Literal::NotChosen(wait.choice)).chain(keepers).collect();
+            let keepers = waits
+                .iter()
+                .filter(keeps)
+                .map(|(other, _)| Literal::Chosen(other.choice));
+            let clause = std::iter::once(Literal::NotChosen(wait.choice))
+                .chain(keepers)
+                .collect();
             self.formulas.add(clause);
         }
         let any = waits.iter().map(|(wait, _)| Literal::Chosen(wait.choice));
