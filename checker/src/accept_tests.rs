@@ -560,12 +560,7 @@ fn a_copy_on_the_own_stack_is_passed() {
         let stack = Op::Alloc { addr: STACK, size: 64 };
         let free = Op::Free { addr: OLD };
         let events = [
-            (
-                0,
-                Op::Fork {
-                    child: trace_format::ThreadId(1),
-                },
-            ),
+            (0, Op::Fork { child: ThreadId(1) }),
             (1, Op::Begin),
             (1, stack),
             (0, alloc(OLD)),

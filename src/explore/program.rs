@@ -7,7 +7,7 @@ use super::{
     Checksum, Divergence, End, FailsIf, Followed, Learnt, Move, Onward, Opening, Prefix, Ran, Remembered, Session,
     Wanted,
 };
-use crate::forest::{Action, Datum, Forest, NodeId, Operation, Outcome, Picture, Reservation, Run, TreeId};
+use crate::forest::{Action, Forest, NodeId, Operation, Outcome, Picture, Reservation, Run, TreeId};
 use crate::own;
 use crate::replay::live::{LiveError, Shortest, shortest_that};
 use crate::session::{self, Bounds, Choice, Diverged, Step};
@@ -15,7 +15,7 @@ use crate::session::{Launch, Policy, RunError, Settings, asks_to_end};
 use crate::standstill::Standstill;
 use crate::trace::{ThreadId, Trace};
 use hashbrown::HashSet;
-use recorder_ring::plan::{self, Words, kind};
+use recorder_ring::plan::{Words, kind};
 use safe_files::Readers;
 use std::collections::VecDeque;
 use std::fs;
@@ -783,7 +783,7 @@ fn steps(forest: &Forest, prefix: &Prefix) -> (Vec<Step>, Vec<usize>) {
             Operation::On(Action::Notify(_)) => wakes
                 .and_then(|row| numbers[row as usize])
                 .map_or(Choice::Free, Choice::Wakes),
-            _ => from_outside(forest, operation, outcome).map_or(Choice::Free, Choice::Gets),
+            _ => Choice::Free,
         };
         steps.push(Step {
             thread: by,
@@ -807,22 +807,6 @@ fn steps(forest: &Forest, prefix: &Prefix) -> (Vec<Step>, Vec<usize>) {
     }
     steps.extend(left_wait_sets(forest, prefix, &numbers));
     (steps, moves)
-}
-
-/// What the program got, where that may have come from outside of it: it gets the same again, or it would go on
-/// otherwise than the prefix says. An address is the run's own.
-fn from_outside(forest: &Forest, operation: Operation, outcome: Outcome) -> Option<u64> {
-    let value = match (operation, outcome) {
-        // Which signal comes when is not for a prefix to say.
-        (Operation::Input(source), Outcome::Saw(value)) if forest.object(source).at.offset < plan::SIGNALS => value,
-        // The kernel's writes look like the program's, whose values are not given.
-        (Operation::Write(_, value), _) => value,
-        _ => return None,
-    };
-    match forest.datum(value) {
-        Datum::Number(number) => Some(number),
-        Datum::Address(_) | Datum::Part { .. } => None,
-    }
 }
 
 /// What a thread does before its end if somebody has found it running.

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>
+#include <unistd.h>
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
@@ -47,9 +48,9 @@ int main(int count, char **arguments)
     if (count > 1 && !strcmp(arguments[1], "idle")) {
         sem_init(&work, 0, 0);
         pthread_create(&first, NULL, idle, NULL);
-        return 0;
+        _exit(0);
     }
     pthread_create(&first, NULL, forward, NULL);
     pthread_create(&second, NULL, backward, NULL);
-    return 0;
+    _exit(0);
 }
