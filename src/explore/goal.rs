@@ -15,7 +15,7 @@ pub enum Goal {
         /// Whether the first thread has ended: then the program ends, whoever waits.
         main_ended: bool,
     },
-    /// Threads wait for each other for ever while another one goes on, and ends the program.
+    /// Threads wait for each other for ever while another one dies, and the program with it.
     PartialDeadlock {
         /// Where they stand, in order.
         waiting: Vec<u64>,

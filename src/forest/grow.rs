@@ -175,25 +175,20 @@ impl Adding<'_, '_> {
     /// on a stack, is taken for what it saw there in an earlier run: in both it is what was left there.
     fn left_there(&mut self, node: NodeId, span: Span, seen: ValueId, position: u64) -> ValueId {
         let forest = &mut *self.forest;
-        let is_left = match self.memory.explains(&forest.values, span, seen) {
-            Explained::ByWrites => false,
-            Explained::WasThere => !matches!(span.at.region, Region::Static),
-            Explained::No => forest.is_stack(span.at.region),
+        let earlier = match self.memory.explains(&forest.values, span, seen) {
+            Explained::WasThere if span.at.region != Region::Static => forest.held_at_first(span),
+            Explained::No if forest.is_stack(span.at.region) => Some(*forest.left_there.entry(node).or_insert(seen)),
+            Explained::ByWrites | Explained::WasThere | Explained::No => None,
         };
-        let row = &forest.nodes[node.index()];
-        let Some(&Edge {
-            outcome: Outcome::Saw(first),
-            ..
-        }) = row.edges.first().filter(|_| is_left)
-        else {
+        let Some(earlier) = earlier.filter(|&earlier| earlier != seen) else {
             return seen;
         };
-        if row.edge(Outcome::Saw(seen)).is_some() {
+        if forest.node(node).edge(Outcome::Saw(seen)).is_some() {
             return seen;
         }
         forest.reservations.insert(Reservation::WrittenOtherwise { position });
-        self.memory.write_for(&forest.values, span, first, seen);
-        first
+        self.memory.write_for(&forest.values, span, earlier, seen);
+        earlier
     }
 
     /// How it turned out, and what an atomic read wrote then. The memory is after it.

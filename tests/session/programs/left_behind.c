@@ -1,9 +1,9 @@
-// The first thread ends the program, whatever the others do: with `crossed`, two of them may wait for each other then;
+// The first thread dies, and the program with it, whatever the others do: with `crossed`, two of them may wait for each other then;
 // with `gate`, a third lock keeps them apart; with `idle`, one waits for work that nobody has.
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
@@ -48,9 +48,9 @@ int main(int count, char **arguments)
     if (count > 1 && !strcmp(arguments[1], "idle")) {
         sem_init(&work, 0, 0);
         pthread_create(&first, NULL, idle, NULL);
-        _exit(0);
+        abort();
     }
     pthread_create(&first, NULL, forward, NULL);
     pthread_create(&second, NULL, backward, NULL);
-    _exit(0);
+    abort();
 }
