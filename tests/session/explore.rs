@@ -269,43 +269,6 @@ fn deadlocks_and_failures_are_found_and_run_again() {
     }
 }
 
-/// A thread that dies leaves the others behind: whether these wait for each other for ever is found by both engines, and
-/// that they do not is a part of what is covered.
-#[test]
-fn threads_that_wait_for_each_other_are_found_though_the_program_ends() {
-    for engine in ["states", "solver", "auto"] {
-        let options = ["--engine", engine];
-        let source = "session/programs/left_behind.c";
-        let explore = |mode: &str| explore(&format!("left-behind-{engine}-{mode}"), source, &options, &[mode]);
-        let (program, outcome) = explore("crossed");
-        // The analysis of a run in which both go on may prove it, too; and the first thread's death is a failure.
-        let outcome = outcome.expect(&[66, 67, 68]).unwrap();
-        let trace = shown_by(&outcome, "FOUND: partial deadlock, ");
-        assert_eq!(
-            outcome.stdout.matches(", forever").count(),
-            2,
-            "{engine}: {}",
-            outcome.stdout
-        );
-        let told = program.witness(&["info", &trace]).stdout;
-        assert!(told.contains("forever"), "{engine}: {told}");
-        for harmless in ["gate", "idle"] {
-            let (_, outcome) = explore(harmless);
-            let outcome = outcome.expect(&[68]).unwrap();
-            assert!(
-                !outcome.stdout.contains("deadlock"),
-                "{engine} {harmless}: {}",
-                outcome.stdout
-            );
-            assert!(
-                outcome.stdout.contains("EXHAUSTED: every"),
-                "{engine} {harmless}: {}",
-                outcome.stdout
-            );
-        }
-    }
-}
-
 /// What a program does with its numbers is the same in each run, so no history begins anew because of them.
 #[test]
 fn processes_and_threads_have_the_same_numbers_in_all_runs() {

@@ -376,6 +376,9 @@ impl Solver {
             let class = class_of(node);
             let kept = match class.act {
                 Act::On(Action::Acquire(lock, mode)) if class.patience == Patience::Endless && !foreign => {
+                    if self.formulas.events.own_at(tables, node, lock, mode) == Own::Again {
+                        continue;
+                    }
                     Kept::Lock(lock, mode)
                 }
                 Act::On(Action::WaitEnd(_, lock)) if !foreign => Kept::Lock(lock, Mode::Exclusive),
