@@ -552,6 +552,43 @@ fn rejects_a_pointer_that_nobody_follows() {
 }
 
 #[test]
+fn a_copy_on_the_own_stack_is_passed() {
+    const STACK: u64 = 0x90_000;
+    let wide = |addr| MemRange { addr, size: 8 };
+    let copied = |to: MemRange, value: u64, from: MemRange| {
+        let (write, read) = (Op::Write { mem: to, value }, Op::Read { mem: from, value });
+        let stack = Op::Alloc { addr: STACK, size: 64 };
+        let free = Op::Free { addr: OLD };
+        let events = [
+            (0, Op::Fork { child: ThreadId(1) }),
+            (1, Op::Begin),
+            (1, stack),
+            (0, alloc(OLD)),
+            (0, pointing(OLD)),
+            (0, free),
+            (0, alloc(NEW)),
+            (0, pointing(NEW)),
+            (1, pointed(NEW)),
+            (1, write),
+            (1, read),
+            (1, at(NEW)),
+        ];
+        let goal = Goal::StalePointer {
+            free: EventId(5),
+            read: EventId(8),
+            value: OLD,
+        };
+        check(&trace(&events), &with_goal(goal, &[(0, 1), (1, 2), (0, 3)])).err()
+    };
+    let (one, other) = (wide(STACK + 8), wide(STACK + 16));
+    assert_eq!(copied(one, NEW, one), None);
+    let not_followed = Some(Rejection::NotFollowed(EventId(8)));
+    assert_eq!(copied(one, NEW + 8, one), not_followed, "another value");
+    assert_eq!(copied(one, NEW, other), not_followed, "read elsewhere");
+    assert_eq!(copied(wide(0x400), NEW, wide(0x400)), not_followed, "no stack");
+}
+
+#[test]
 fn an_address_that_was_given_out_again_is_not_stale_before_that_block_is_gone() {
     let again = |more: &[(u32, Op)]| {
         let mut events = vec![

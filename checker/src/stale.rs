@@ -13,7 +13,7 @@ const POINTER: usize = 8;
 /// How far behind an address an access of what lies there may be.
 const REACH: u64 = 4096;
 
-/// The address of a pointer that this event reads whole, and that its thread follows with its next event.
+/// The address of a pointer that this event reads whole, and that its thread follows with its next event, but for copies.
 pub(crate) fn pointer(checker: &Checker<'_>, read: EventId) -> Option<u64> {
     let (Op::Read { mem, value } | Op::AtomicLoad { mem, value, .. }) = checker.recording.op(read) else {
         return None;
@@ -21,10 +21,32 @@ pub(crate) fn pointer(checker: &Checker<'_>, read: EventId) -> Option<u64> {
     let bytes = checker.touched(read)?.bytes;
     let is_whole = bytes.len() == POINTER && checker.bytes.pieces(bytes).count() == 1;
     let own = &checker.facts.program_order[checker.recording.thread(read).index()];
-    let next = *own.get(own.partition_point(|&event| event <= read))?;
+    let mut behind = &own[own.partition_point(|&event| event <= read)..];
+    let stack = stack_of(checker, own);
+    while let [to, back, rest @ ..] = behind
+        && let (Op::Write { mem: copy, value: to }, Op::Read { mem, value: back }) =
+            (checker.recording.op(*to), checker.recording.op(*back))
+        && (copy, to, back) == (mem, value, value)
+        && copy.size as usize == POINTER
+        && stack.contains(&copy.addr)
+    {
+        behind = rest;
+    }
+    let next = *behind.first()?;
     let next = Access::of(checker.recording.op(next))?.mem.addr;
     let is_there = next.checked_sub(value).is_some_and(|behind| behind < REACH);
     (is_whole && value != 0 && is_there).then_some(mem.addr)
+}
+
+/// The addresses of a thread's stack, which is allocated right after its start.
+fn stack_of(checker: &Checker<'_>, own: &[EventId]) -> Range<u64> {
+    match *own {
+        [begin, alloc, ..] => match (checker.recording.op(begin), checker.recording.op(alloc)) {
+            (Op::Begin, Op::Alloc { addr, size }) => addr..addr.saturating_add(size),
+            _ => 0..0,
+        },
+        _ => 0..0,
+    }
 }
 
 /// The addresses of the block that an event frees, if it frees one.

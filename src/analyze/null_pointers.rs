@@ -27,7 +27,7 @@ pub(super) fn candidates(known: &Decider<'_>, witnessed: &HashSet<Positions>) ->
     for access in trace.accesses() {
         // Who compares at once what it got is prepared for 0.
         if let Some((cell, _)) = followed(trace, access)
-            && !comparisons.follow(trace.pc(access.event))
+            && !comparisons.follow_value(trace, access.event)
         {
             pointers.entry(cell).or_default().followed.push(access.event);
         }

@@ -94,14 +94,15 @@ pub(super) fn in_order_of(rows: Rows) -> impl Iterator<Item = Vec<Question>> {
     rows.into_iter()
 }
 
-/// The cell of a pointer that a thread reads and follows with its next access, and that access.
+/// The cell of a pointer that a thread reads and follows with its next access (but for copies on its own stack), and
+/// that access.
 pub(super) fn followed(trace: &Trace, access: Access) -> Option<(CellId, Access)> {
     let is_pointer = matches!(access.kind, AccessKind::Read | AccessKind::AtomicLoad)
         && (access.size, access.cells()) == (POINTER, 1)
         && access.addr < NOBODYS
         && !trace.is_excused(access);
     let used = trace.uses(access).next().filter(|used| is_pointer && used.read != 0)?;
-    let next = trace.access(trace.successor(access.event)?)?;
+    let next = trace.access(trace.successor(trace.last_copy(access.event))?)?;
     let is_there = next.kind != AccessKind::Free && next.addr.checked_sub(used.read).is_some_and(|by| by < REACH);
     (is_there && !trace.cell(used.cell).external).then_some((used.cell, next))
 }

@@ -48,6 +48,9 @@ impl Ends {
                 What::Goal(Goal::Deadlock { .. }) | What::Ended(End::Deadlock) => {
                     ("deadlock", "deadlock".to_owned(), ExitCode::Deadlock)
                 }
+                What::Goal(Goal::PartialDeadlock { .. }) => {
+                    ("deadlock", "partial deadlock".to_owned(), ExitCode::Deadlock)
+                }
                 What::Ended(End::Failure(how)) => ("failure", format!("the program {how}"), ExitCode::Failed),
                 What::Ended(End::TimedOut) => (
                     "hang",
@@ -91,6 +94,8 @@ impl Ends {
             if told.insert((title.clone(), facts)) {
                 let end = match what {
                     What::Ended(end) => end.clone(),
+                    // How the run ended says nothing of those that waited then.
+                    What::Goal(Goal::PartialDeadlock { .. }) => End::Success,
                     What::Goal(_) => End::Deadlock,
                 };
                 ends.shown_by.push(run.map(|run| (run, end)));
@@ -119,7 +124,9 @@ impl Ends {
     /// Looks for the shortest run that shows each, and keeps its trace beside the other: `7.short.bin` beside `7.bin`.
     pub fn shorten(&mut self, program: &Program) -> anyhow::Result<()> {
         for (found, shown_by) in self.found.iter_mut().zip(&self.shown_by) {
-            let Some((run, end)) = shown_by.as_ref().filter(|_| !asked_to_end()) else {
+            // What the threads wait for in whom another one leaves behind, the end of a run does not say.
+            let is_end = |(_, end): &&(usize, End)| *end != End::Success;
+            let Some((run, end)) = shown_by.as_ref().filter(is_end).filter(|_| !asked_to_end()) else {
                 continue;
             };
             let path = program.trace_of(*run);

@@ -15,6 +15,11 @@ pub enum Goal {
         /// Whether the first thread has ended: then the program ends, whoever waits.
         main_ended: bool,
     },
+    /// Threads wait for each other for ever while another one dies, and the program with it.
+    PartialDeadlock {
+        /// Where they stand, in order.
+        waiting: Vec<u64>,
+    },
 }
 
 /// An access of a race.
@@ -34,6 +39,17 @@ pub enum Waiting {
 }
 
 impl Goal {
+    /// Whether this is a deadlock in which all wait that do so in the other.
+    #[must_use]
+    pub fn includes(&self, other: &Goal) -> bool {
+        let (Goal::Deadlock { waiting: all, .. }, Goal::PartialDeadlock { waiting: some }) = (self, other) else {
+            return self == other;
+        };
+        let count = |at: u64| some.iter().filter(|&&other| other == at).count();
+        let there = |at: u64| all.iter().filter(|&&waiting| waiting == Waiting::At(at)).count();
+        some.iter().all(|&at| there(at) >= count(at))
+    }
+
     /// A race of these two.
     #[must_use]
     pub fn race(a: Side, b: Side) -> Goal {

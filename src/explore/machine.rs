@@ -13,6 +13,7 @@ use super::tables::{AccessKind, Act, Class, Held, Tables, UNKNOWN};
 use crate::forest::{Action, ObjectId, Outcome, Patience, TreeId, Turned};
 use crate::semantics::action::Ways;
 use crate::semantics::conflict::Part;
+use crate::semantics::locks::Mode;
 use crate::semantics::onces::{self, Progress};
 use crate::semantics::{barriers, locks, semaphores};
 
@@ -154,6 +155,38 @@ impl State {
             read: self.readers.iter().any(|&(read, ..)| read == lock.0),
             recursive: tables.is_recursive(lock),
         })
+    }
+
+    /// Of threads that cannot go on, those that wait for each other for ever (`docs/SEMANTICS.md`, section 3): each for a
+    /// lock that one of them holds, or for the end of one of them, and each is waited for. Whoever else waits for these
+    /// is not among them. `foreign` says that threads give back each other's locks: then no lock is held for ever.
+    pub(crate) fn entangled(&self, tables: &Tables<'_>, waits: &[u32], foreign: bool) -> Vec<u32> {
+        let keepers = |thread: u32| -> Vec<u32> {
+            let (lock, shared) = match self.class(tables, thread).act {
+                Act::On(Action::Acquire(lock, mode)) => (lock, mode == Mode::Shared),
+                Act::On(Action::WaitEnd(_, lock)) => (lock, false),
+                Act::Join(tree) => return vec![tree.0],
+                _ => return Vec::new(),
+            };
+            if foreign {
+                return Vec::new();
+            }
+            let readers = self.readers.iter().filter(|&&(read, ..)| read == lock.0 && !shared);
+            let owner = Some(self.owner[lock.index()].0).filter(|&owner| owner != NONE);
+            owner.into_iter().chain(readers.map(|&(_, reader, _)| reader)).collect()
+        };
+        let mut edges: Vec<(u32, Vec<u32>)> = waits.iter().map(|&thread| (thread, keepers(thread))).collect();
+        loop {
+            let before = edges.len();
+            let waits = |edges: &[(u32, Vec<u32>)], by: u32| edges.iter().any(|&(thread, _)| thread == by);
+            let kept = edges.clone();
+            edges.retain(|(thread, keepers)| {
+                keepers.iter().any(|&by| waits(&kept, by)) && kept.iter().any(|(_, by)| by.contains(thread))
+            });
+            if edges.len() == before {
+                return edges.into_iter().map(|(thread, _)| thread).collect();
+            }
+        }
     }
 
     /// Whether a semaphore has a permit left.

@@ -766,9 +766,7 @@ impl<S: Session> Exploring<'_, '_, S> {
 
     fn is_new(&self, near: &Near) -> bool {
         match &near.goal {
-            Some(goal) => {
-                self.options.show_goals && self.is_asked(goal) && !self.known.contains(&What::Goal(goal.clone()))
-            }
+            Some(goal) => self.options.show_goals && self.is_asked(goal) && !self.is_told(goal),
             None => {
                 let asks = near.rank > 0
                     && near
@@ -891,14 +889,21 @@ impl<S: Session> Exploring<'_, '_, S> {
     fn is_asked(&self, goal: &Goal) -> bool {
         match goal {
             Goal::Race(..) => self.options.find.pairs(),
-            Goal::Deadlock { .. } => self.options.find.has(Kind::Deadlocks),
+            Goal::Deadlock { .. } | Goal::PartialDeadlock { .. } => self.options.find.has(Kind::Deadlocks),
         }
+    }
+
+    /// Whether this was found, or a deadlock of all threads that includes it.
+    fn is_told(&self, goal: &Goal) -> bool {
+        let includes = |what: &What| matches!(what, What::Goal(known) if known.includes(goal));
+        self.known.contains(&What::Goal(goal.clone()))
+            || matches!(goal, Goal::PartialDeadlock { .. }) && self.known.iter().any(includes)
     }
 
     fn note_goals(&mut self, searched: &Searched) -> Result<(), S::Error> {
         for (goal, prefix) in &searched.goals {
             let what = What::Goal(goal.clone());
-            if self.known.contains(&what) || !self.is_asked(goal) {
+            if self.is_told(goal) || !self.is_asked(goal) {
                 continue;
             }
             if self.options.show_goals && self.progress.runs < self.options.runs {

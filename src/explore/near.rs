@@ -25,9 +25,9 @@ use super::goal::{Goal, Waiting};
 use super::machine::{Goes, NONE, State, Turn};
 use super::session::{Onward, Opening, Prefix, PrefixThread, Wanted};
 use super::sites::Sites;
-use super::states::{Limits, Walk};
+use super::states::{AFTER_PARTIAL_DEADLOCKS, Limits, Walk};
 use super::tables::{AccessKind, Act, Class, Held, Tables};
-use crate::forest::{Forest, Outcome};
+use crate::forest::{Forest, Outcome, Reservation};
 use hashbrown::HashMap;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
@@ -114,6 +114,7 @@ pub(super) fn near(
             tried,
             sites,
             limits,
+            foreign: tables.forest.reservations().contains(&Reservation::ForeignRelease),
             left: MOST_TURNS,
         };
         search.run(stops);
@@ -275,6 +276,8 @@ struct Search<'t, 'f> {
     tried: &'t HashMap<u64, u32>,
     sites: &'t Sites,
     limits: &'t Limits,
+    /// Whether threads give back locks that others hold.
+    foreign: bool,
     left: usize,
 }
 
@@ -602,17 +605,27 @@ impl Search<'_, '_> {
         if self.left == 0 || now.state.threads().any(|thread| now.open_at(thread).is_some()) {
             return;
         }
-        let waits: Vec<u32> = now
+        let left = now
             .state
             .threads()
-            .filter(|&thread| now.class(thread).act != Act::Ended)
-            .collect();
+            .filter(|&thread| now.class(thread).act != Act::Ended);
+        let (ends, waits): (Vec<u32>, Vec<u32>) = left.partition(|&thread| now.ends_program(thread));
         let asked = waits.iter().find(|&&thread| now.asks_patience(thread));
         let all_wait = waits
             .iter()
             .all(|&thread| now.waits_for_ever(thread) || now.asks_patience(thread));
+        if !all_wait {
+            return;
+        }
         // A thread that ends the program ends the waiting, too.
-        if !all_wait || waits.iter().any(|&thread| now.class(thread).act == Act::Stops) {
+        if !ends.is_empty() {
+            let entangled = now.state.entangled(self.tables, &waits, self.foreign);
+            let mut waiting: Vec<u64> = entangled.iter().map(|&thread| now.class(thread).position).collect();
+            waiting.sort_unstable();
+            if let Some(&first) = entangled.first() {
+                let goal = Key::Deadlock(Goal::PartialDeadlock { waiting });
+                self.note(now, first, goal, still, AFTER_PARTIAL_DEADLOCKS);
+            }
             return;
         }
         match (asked, waits.first()) {
@@ -787,6 +800,15 @@ impl<'t> Simulation<'t> {
         let mut turns = Vec::new();
         self.state.turns(self.tables, thread, &mut turns);
         matches!(turns[..], [turn] if turn.goes == Goes::Open(Opening::GivesUp))
+    }
+
+    /// Whether all that a thread does next is to end the program.
+    fn ends_program(&self, thread: u32) -> bool {
+        let class = self.class(thread);
+        let mut turns = Vec::new();
+        self.state.turns(self.tables, thread, &mut turns);
+        let stops = |turn: &Turn| matches!(turn.goes, Goes::Along(edge) if self.tables.only_stops(class, edge));
+        class.act == Act::Stops || !turns.is_empty() && turns.iter().all(stops)
     }
 
     fn waits_for_ever(&self, thread: u32) -> bool {

@@ -8,7 +8,7 @@ use super::goal::{Goal, Side, Waiting};
 use super::machine::{Choice, Goes, State, Turn};
 use super::packed::States;
 use super::persistent::Persistent;
-use super::session::{Move, Opening, Prefix, PrefixThread, Wanted};
+use super::session::{Move, Onward, Opening, Prefix, PrefixThread, Wanted};
 use super::tables::{Act, FREED, Held, Tables};
 use crate::forest::{Action, Forest, NodeId, Outcome, Reservation, Values};
 use hashbrown::{HashMap, HashSet};
@@ -18,6 +18,10 @@ use std::time::Instant;
 /// The prefixes that a search finds take at most this part of its memory, as one in so many; the rest is found by the
 /// next search.
 const PART_OF_PREFIXES: usize = 4;
+
+/// Threads that are to wait for each other have not begun to where the prefix ends, and the one that goes on may end the
+/// program before they do: so all go on in turn.
+pub(super) const AFTER_PARTIAL_DEADLOCKS: Onward = Onward::InTurn { steps: 1, left: 1 };
 
 /// How far a search goes.
 #[derive(Clone, Copy, Debug)]
@@ -170,6 +174,8 @@ struct Search<'f> {
     goals: HashMap<Goal, Moment>,
     order: Vec<(Found, OpenAt, Option<Goal>)>,
     reservations: BTreeSet<Reservation>,
+    /// Whether threads give back locks that others hold.
+    foreign: bool,
     /// Pairs of classes whose race was found, so as not to describe it again.
     raced: HashSet<(u32, u32)>,
     turns: Vec<Turn>,
@@ -198,6 +204,7 @@ impl<'f> Search<'f> {
             goals: HashMap::new(),
             order: Vec::new(),
             reservations: BTreeSet::new(),
+            foreign,
             raced: HashSet::new(),
             turns: Vec::new(),
             first_open: 0,
@@ -347,7 +354,7 @@ impl<'f> Search<'f> {
         let mut turns = std::mem::take(&mut self.turns);
         turns.clear();
         let mut waits = Vec::new();
-        let mut can_move = false;
+        let (mut can_move, mut ends) = (false, false);
         for thread in self.now.threads() {
             let before = turns.len();
             self.now.turns(&self.tables, thread, &mut turns);
@@ -355,7 +362,15 @@ impl<'f> Search<'f> {
             if turns.len() == before && class.act != Act::Ended {
                 waits.push(thread);
             }
-            can_move |= turns.len() > before && !self.spins_for_ever(thread);
+            let own = &turns[before..];
+            let only_stops =
+                |turn: &Turn| matches!(turn.goes, Goes::Along(edge) if self.tables.only_stops(class, edge));
+            // A thread that ends the program ends the waiting, too.
+            if class.act == Act::Stops || !own.is_empty() && own.iter().all(only_stops) {
+                ends = true;
+            } else {
+                can_move |= !own.is_empty() && !self.spins_for_ever(thread);
+            }
         }
         for &turn in &turns {
             self.note_open(turn, moment);
@@ -368,8 +383,10 @@ impl<'f> Search<'f> {
                 self.reservations.insert(Reservation::BarrierSize);
             }
         }
-        if !can_move {
-            self.note_deadlock(&waits, &turns, moment);
+        match (can_move, ends) {
+            (true, _) => {}
+            (false, false) => self.note_deadlock(&waits, &turns, moment),
+            (false, true) => self.note_partial_deadlock(&waits, moment),
         }
         let accesses: Vec<u32> = turns
             .iter()
@@ -418,12 +435,17 @@ impl<'f> Search<'f> {
         self.note_goal(Goal::race(side(pair.0), side(pair.1)), moment);
     }
 
-    fn note_deadlock(&mut self, waits: &[u32], turns: &[Turn], moment: Moment) {
-        // A thread that ends the program ends the waiting, too.
-        let stops = |&thread: &u32| self.now.class(&self.tables, thread).act == Act::Stops;
-        if waits.iter().any(stops) {
-            return;
+    fn note_partial_deadlock(&mut self, waits: &[u32], moment: Moment) {
+        let entangled = self.now.entangled(&self.tables, waits, self.foreign);
+        let at = |&thread: &u32| self.now.class(&self.tables, thread).position;
+        let mut waiting: Vec<u64> = entangled.iter().map(at).collect();
+        waiting.sort_unstable();
+        if !waiting.is_empty() {
+            self.note_goal(Goal::PartialDeadlock { waiting }, moment);
         }
+    }
+
+    fn note_deadlock(&mut self, waits: &[u32], turns: &[Turn], moment: Moment) {
         let at = |thread: u32| self.now.class(&self.tables, thread).position;
         let mut waiting: Vec<Waiting> = waits.iter().map(|&thread| Waiting::At(at(thread))).collect();
         let mut spins: Vec<u32> = turns.iter().map(|turn| turn.thread).collect();
@@ -516,6 +538,9 @@ impl<'f> Search<'f> {
                         }
                     }
                     moves += prefix.moves.len();
+                    if matches!(goal, Goal::PartialDeadlock { .. }) {
+                        prefix.onward = AFTER_PARTIAL_DEADLOCKS;
+                    }
                     searched.goals.push((goal, prefix));
                 }
                 _ => {

@@ -1,6 +1,6 @@
 //! A run grows the forest by its path.
 
-use super::memory::Memory;
+use super::memory::{Explained, Memory};
 use super::operation::{Datum, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, Span, TreeId, ValueId};
 use super::run::{Run, RunBlock, RunOperation, RunPlace, RunStep, RunValue, Stands};
 use super::{Edge, Forest, Next, Reservation};
@@ -122,8 +122,9 @@ impl Adding<'_, '_> {
             self.forest.reservations.insert(Reservation::BeganBefore);
             return Err(self.comes_to(thread, Next::Unknown, None)?);
         };
+        let operation = self.as_in_earlier_runs(thread, operation, step);
         let node = self.comes_to(thread, Next::Operation(operation), Some(step))?;
-        let (outcome, wrote) = self.outcome(step, operation);
+        let (outcome, wrote) = self.outcome(node, step, operation);
         self.at[thread as usize] = At::Behind { node, outcome, wrote };
         match step.operation {
             RunOperation::Fork { child } => {
@@ -143,12 +144,60 @@ impl Adding<'_, '_> {
         Ok(())
     }
 
+    /// A plain write of another value than in earlier runs, after the same history, is taken for theirs: what a compiler
+    /// stores along with what matters, the program need not have set. Reads of it are taken for reads of theirs, and if
+    /// the program does something else because of it, that shows.
+    fn as_in_earlier_runs(&mut self, thread: u32, operation: Operation, step: &RunStep) -> Operation {
+        let Operation::Write(span, value) = operation else {
+            return operation;
+        };
+        let node = match self.at[thread as usize] {
+            At::Nowhere => return operation,
+            At::Before(node) => node,
+            At::Behind { node, outcome, .. } => match self.forest.node(node).edge(outcome) {
+                Some(edge) => edge.to,
+                None => return operation,
+            },
+        };
+        match self.forest.node(node).next {
+            Next::Operation(earlier @ Operation::Write(there, known)) if there == span && known != value => {
+                let position = step.position;
+                self.forest
+                    .reservations
+                    .insert(Reservation::WrittenOtherwise { position });
+                earlier
+            }
+            _ => operation,
+        }
+    }
+
+    /// What a read saw that nothing explains, in a block that nobody has written yet, or in what is left of earlier calls
+    /// on a stack, is taken for what it saw there in an earlier run: in both it is what was left there.
+    fn left_there(&mut self, node: NodeId, span: Span, seen: ValueId, position: u64) -> ValueId {
+        let forest = &mut *self.forest;
+        let earlier = match self.memory.explains(&forest.values, span, seen) {
+            Explained::WasThere if span.at.region != Region::Static => forest.held_at_first(span),
+            Explained::No if forest.is_stack(span.at.region) => Some(*forest.left_there.entry(node).or_insert(seen)),
+            Explained::ByWrites | Explained::WasThere | Explained::No => None,
+        };
+        let Some(earlier) = earlier.filter(|&earlier| earlier != seen) else {
+            return seen;
+        };
+        if forest.node(node).edge(Outcome::Saw(seen)).is_some() {
+            return seen;
+        }
+        forest.reservations.insert(Reservation::WrittenOtherwise { position });
+        self.memory.write_for(&forest.values, span, earlier, seen);
+        earlier
+    }
+
     /// How it turned out, and what an atomic read wrote then. The memory is after it.
-    fn outcome(&mut self, step: &RunStep, operation: Operation) -> (Outcome, Option<ValueId>) {
+    fn outcome(&mut self, node: NodeId, step: &RunStep, operation: Operation) -> (Outcome, Option<ValueId>) {
         let saw = |adding: &mut Self, seen: RunValue| {
             let (span, value) = (operation.span().expect("it reads memory"), adding.value(seen));
+            let value = adding.memory.as_in_earlier_runs(&mut adding.forest.values, span, value);
             adding.forest.saw(&adding.memory, span, value, step.position);
-            Outcome::Saw(value)
+            Outcome::Saw(adding.left_there(node, span, value, step.position))
         };
         match step.operation {
             RunOperation::Read { saw: seen, .. } | RunOperation::AtomicLoad { saw: seen, .. } => {
@@ -161,9 +210,10 @@ impl Adding<'_, '_> {
                 self.memory.write(&self.forest.values, span, wrote);
                 (outcome, Some(wrote))
             }
-            RunOperation::Write { .. } | RunOperation::AtomicStore { .. } => {
+            RunOperation::Write { value: wrote, .. } | RunOperation::AtomicStore { value: wrote, .. } => {
                 if let Operation::Write(span, value) | Operation::AtomicWrite(span, value) = operation {
-                    self.memory.write(&self.forest.values, span, value);
+                    let wrote = self.value(wrote);
+                    self.memory.write_for(&self.forest.values, span, value, wrote);
                 }
                 (Outcome::Done, None)
             }

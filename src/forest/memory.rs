@@ -2,7 +2,7 @@
 
 use super::operation::{Operation, Place, Region, Span, TreeId, ValueId};
 use super::values::Values;
-use super::{Datum, Forest, Reservation};
+use super::{Datum, Forest, Reservation, of_trace};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
 
@@ -19,6 +19,8 @@ pub(crate) enum Byte {
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     written: HashMap<Place, Byte>,
+    /// What bytes hold in this run in place of what earlier runs wrote there after the same history.
+    otherwise: HashMap<Place, Byte>,
     freed: HashSet<Region>,
 }
 
@@ -37,11 +39,79 @@ fn byte(values: &Values, value: ValueId, index: u8) -> Byte {
     }
 }
 
+/// Why a read sees what it sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Explained {
+    /// Somebody wrote it.
+    ByWrites,
+    /// It was there before anybody wrote any of it.
+    WasThere,
+    /// Some of it, somebody must have written unseen.
+    No,
+}
+
+/// Bytes as one value.
+fn joined(values: &mut Values, bytes: &[Byte]) -> Option<ValueId> {
+    let piece = |byte: &Byte| match *byte {
+        Byte::Plain(byte) => Datum::Number(u64::from(byte)),
+        Byte::Part(of, from) => Datum::Part { of, from, size: 1 },
+    };
+    let pieces: Vec<(ValueId, u8)> = bytes.iter().map(|byte| (values.intern(piece(byte)), 1)).collect();
+    values.join(&pieces)
+}
+
 impl Memory {
     pub(crate) fn write(&mut self, values: &Values, span: Span, value: ValueId) {
+        self.write_for(values, span, value, value);
+    }
+
+    /// A write of `value`, in place of which this run wrote `wrote`.
+    pub(crate) fn write_for(&mut self, values: &Values, span: Span, value: ValueId, wrote: ValueId) {
         for index in 0..span.size {
-            self.written.insert(place(span, index), byte(values, value, index));
+            let (at, meant, held) = (
+                place(span, index),
+                byte(values, value, index),
+                byte(values, wrote, index),
+            );
+            self.written.insert(at, meant);
+            if meant == held {
+                self.otherwise.remove(&at);
+            } else {
+                self.otherwise.insert(at, held);
+            }
         }
+    }
+
+    /// Whether what happened in the run explains what a read sees.
+    pub(crate) fn explains(&self, values: &Values, span: Span, seen: ValueId) -> Explained {
+        let there = |index| self.written.get(&place(span, index));
+        let mut all = 0..span.size;
+        if all.clone().all(|index| there(index).is_none()) {
+            return Explained::WasThere;
+        }
+        match all.all(|index| there(index) == Some(&byte(values, seen, index))) {
+            true => Explained::ByWrites,
+            false => Explained::No,
+        }
+    }
+
+    /// What a read would have seen in earlier runs, if it sees here what was written in place of that.
+    pub(crate) fn as_in_earlier_runs(&self, values: &mut Values, span: Span, seen: ValueId) -> ValueId {
+        let places = (0..span.size).map(|index| (index, place(span, index)));
+        if self.otherwise.is_empty() || !places.clone().any(|(_, at)| self.otherwise.contains_key(&at)) {
+            return seen;
+        }
+        let mut meant = Vec::new();
+        for (index, at) in places {
+            let Some(&written) = self.written.get(&at) else {
+                return seen;
+            };
+            if *self.otherwise.get(&at).unwrap_or(&written) != byte(values, seen, index) {
+                return seen;
+            }
+            meant.push(written);
+        }
+        joined(values, &meant).unwrap_or(seen)
     }
 
     pub(crate) fn free(&mut self, region: Region) {
@@ -68,6 +138,19 @@ impl Forest {
                 self.stains.insert((at, stain));
             } else {
                 self.reservations.insert(stain);
+            }
+        }
+    }
+
+    /// Whether a block is a thread's stack.
+    pub(crate) fn is_stack(&self, region: Region) -> bool {
+        match region {
+            Region::Static => false,
+            Region::Known(_, ordinal) => of_trace::is_stack(ordinal),
+            // The first thread's is allocated right after its start.
+            Region::Block(alloc) => {
+                let node = self.node(alloc);
+                node.tree == Forest::MAIN && node.depth == 1
             }
         }
     }
@@ -100,21 +183,22 @@ impl Forest {
         stains.map(|(_, stain)| stain.clone()).collect()
     }
 
+    /// What an access's bytes held at first, as far as runs have shown.
+    pub(super) fn held_at_first(&mut self, span: Span) -> Option<ValueId> {
+        let bytes: Option<Vec<Byte>> = (0..span.size)
+            .map(|index| self.initial.get(&place(span, index)).copied())
+            .collect();
+        joined(&mut self.values, &bytes?)
+    }
+
     /// What bytes held at first, as one value; `None` if no run has shown all of them.
     pub(crate) fn initial(&self, values: &mut Values, at: Place, size: u8) -> Option<ValueId> {
         let span = Span { at, size };
         let mut pieces = Vec::new();
         for index in 0..size {
-            let value = match *self.initial.get(&place(span, index))? {
-                Byte::Plain(byte) => values.intern(Datum::Number(u64::from(byte))),
-                Byte::Part(of, from) => values.intern(Datum::Part { of, from, size: 1 }),
-            };
-            pieces.push((value, 1));
+            pieces.push(*self.initial.get(&place(span, index))?);
         }
-        if let [(value, _)] = pieces[..] {
-            return Some(value);
-        }
-        values.join(&pieces)
+        joined(values, &pieces)
     }
 
     /// A copy of the values, for whoever cuts them further.

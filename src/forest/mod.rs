@@ -138,6 +138,8 @@ pub struct Forest {
     reservations: BTreeSet<Reservation>,
     /// Where a thread's own memory held another value than what was written there: see [`Forest::stained`].
     stains: BTreeSet<(Place, Reservation)>,
+    /// What reads of stacks saw first that no run explains.
+    left_there: HashMap<NodeId, ValueId>,
     branches: usize,
     pictures: pictures::Pictures,
 }
@@ -167,6 +169,7 @@ impl Forest {
             initial: HashMap::new(),
             reservations: BTreeSet::new(),
             stains: BTreeSet::new(),
+            left_there: HashMap::new(),
             branches: 0,
             pictures: pictures::Pictures::default(),
         };

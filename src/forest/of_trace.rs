@@ -98,6 +98,14 @@ struct Piece {
     start: u64,
 }
 
+/// How many kinds of blocks there are that are known by a number.
+const KINDS: u32 = 3;
+
+/// Whether the block that a thread knows by this number is the stack of one that it forks.
+pub(super) fn is_stack(ordinal: u32) -> bool {
+    ordinal % KINDS == Known::Stack as u32
+}
+
 /// What is known before it is allocated, or is never allocated.
 #[derive(Clone, Copy)]
 enum Known {
@@ -216,7 +224,7 @@ impl<'t> Reader<'t> {
         self.run.known_blocks.push(KnownBlock {
             block,
             by,
-            ordinal: number * 3 + kind as u32,
+            ordinal: number * KINDS + kind as u32,
         });
         block
     }

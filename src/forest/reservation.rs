@@ -23,6 +23,12 @@ pub enum Reservation {
         /// Where in the code it was seen.
         position: u64,
     },
+    /// After the same history, another value was written than in an earlier run. (Mostly it is one that nobody uses:
+    /// what was left in a register, or between the parts of a structure.)
+    WrittenOtherwise {
+        /// Where in the code.
+        position: u64,
+    },
     /// Values came from outside, and other values were not tried.
     Inputs,
     /// The program can look at clocks, and these stood: see [`is_assumption`](Reservation::is_assumption).
@@ -94,6 +100,7 @@ impl Reservation {
         match *self {
             Self::External { position }
             | Self::InitialValue { position }
+            | Self::WrittenOtherwise { position }
             | Self::PatienceUnknown { position }
             | Self::UndefinedRead { position } => Some(position),
             _ => None,
@@ -128,6 +135,10 @@ impl fmt::Display for Reservation {
                     "memory read at {position:#x} did not hold the same in all runs at first"
                 )
             }
+            Self::WrittenOtherwise { position } => write!(
+                f,
+                "another value than in an earlier run was written at {position:#x}, after the same operations"
+            ),
             Self::Inputs => f.write_str("values came from outside of the program; others were not tried"),
             Self::Clocks => f.write_str("clocks that stand, but for what threads waited in vain or slept"),
             Self::SemaphoreCount => {

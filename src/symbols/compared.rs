@@ -6,13 +6,16 @@
 //! between.
 
 use super::read_file;
-use crate::trace::{CodePosition, Tables};
+use crate::trace::{AccessKind, CodePosition, EventId, Tables, Trace};
 use hashbrown::HashMap;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use object::{Object, ObjectSection, SectionKind};
 
 /// Instructions behind an access that are looked at.
 const LOOKED_AT: usize = 16;
+
+/// Functions that return what was read, one to the other, that are looked behind.
+const MOST_RETURNS: usize = 4;
 
 /// Sections of code, by where they begin in the file.
 type Code = Vec<(u64, Vec<u8>)>;
@@ -47,7 +50,41 @@ impl<'t> Comparisons<'t> {
         found
     }
 
+    /// Whether the thread compares what this read got before it does anything else with it but copy it to its stack, or
+    /// return it to a caller who compares it.
+    pub fn follow_value(&mut self, trace: &Trace, read: EventId) -> bool {
+        if self.follow(trace.pc(read)) || self.follow(trace.pc(trace.last_copy(read))) {
+            return true;
+        }
+        let is_atomic = trace
+            .access(read)
+            .is_some_and(|access| access.kind == AccessKind::AtomicLoad);
+        // The runtime returns what it has read.
+        is_atomic && self.is_returned_and_compared(trace, read)
+    }
+
+    fn is_returned_and_compared(&mut self, trace: &Trace, read: EventId) -> bool {
+        let callers = self.tables.frames(trace.stack(read)).take(MOST_RETURNS);
+        for pc in std::iter::once(trace.pc(read)).chain(callers) {
+            match self
+                .code_at(pc)
+                .map(|(at, code)| what_becomes_of(at, code, Some(Copies::returned())))
+            {
+                Some(Becomes::Compared) => return true,
+                Some(Becomes::Returned) => {}
+                Some(Becomes::Used) | None => return false,
+            }
+        }
+        false
+    }
+
     fn search(&mut self, pc: CodePosition) -> Option<bool> {
+        let (at, code) = self.code_at(pc)?;
+        Some(what_becomes_of(at, code, None) == Becomes::Compared)
+    }
+
+    /// The code behind a position, and where in its module it is.
+    fn code_at(&mut self, pc: CodePosition) -> Option<(u64, &[u8])> {
         let mut modules = self.tables.modules.iter();
         let row = modules.position(|module| (module.base..module.end).contains(&pc))?;
         let module = &self.tables.modules[row];
@@ -60,7 +97,7 @@ impl<'t> Comparisons<'t> {
         let (start, bytes) = code
             .iter()
             .find(|(start, bytes)| (*start..*start + bytes.len() as u64).contains(&at))?;
-        Some(is_compared(at, &bytes[(at - start) as usize..]))
+        Some((at, &bytes[(at - start) as usize..]))
     }
 }
 
@@ -86,6 +123,14 @@ struct Copies {
 }
 
 impl Copies {
+    /// What a function has returned.
+    fn returned() -> Copies {
+        Copies {
+            registers: vec![Register::RAX],
+            slots: Vec::new(),
+        }
+    }
+
     fn has(&self, instruction: &Instruction, operand: u32) -> bool {
         match instruction.op_kind(operand) {
             OpKind::Register => self
@@ -114,17 +159,26 @@ fn is_move(instruction: &Instruction) -> bool {
     )
 }
 
-/// Whether code that begins with a load compares what that got before it does anything else with it.
-fn is_compared(at: u64, code: &[u8]) -> bool {
+/// What code does first with a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Becomes {
+    Compared,
+    /// Its function returns it.
+    Returned,
+    /// Something else, or nothing is known.
+    Used,
+}
+
+/// What code does first with the value that is in `copies`, or that it begins to load.
+fn what_becomes_of(at: u64, code: &[u8], mut copies: Option<Copies>) -> Becomes {
     let decoder = Decoder::with_ip(64, code, at, DecoderOptions::NONE);
-    let mut copies: Option<Copies> = None;
     for instruction in decoder.into_iter().take(LOOKED_AT) {
         let operands = instruction.op_count();
         let compares = matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test);
         let in_memory = (0..operands).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
         let Some(copies) = &mut copies else {
             match instruction.flow_control() {
-                FlowControl::Next if in_memory && compares => return true,
+                FlowControl::Next if in_memory && compares => return Becomes::Compared,
                 FlowControl::Next
                     if in_memory && is_move(&instruction) && instruction.op0_kind() == OpKind::Register =>
                 {
@@ -134,16 +188,16 @@ fn is_compared(at: u64, code: &[u8]) -> bool {
                     });
                 }
                 FlowControl::Next if !in_memory => {}
-                _ => return false,
+                _ => return Becomes::Used,
             }
             continue;
         };
         if copies.are_followed_by(&instruction) {
-            return false;
+            return Becomes::Used;
         }
         let uses = (0..operands).any(|operand| copies.has(&instruction, operand));
         match instruction.flow_control() {
-            FlowControl::Next if compares && uses => return true,
+            FlowControl::Next if compares && uses => return Becomes::Compared,
             FlowControl::Next if is_move(&instruction) && operands == 2 => {
                 let copied = copies.has(&instruction, 1);
                 match instruction.op0_kind() {
@@ -155,7 +209,9 @@ fn is_compared(at: u64, code: &[u8]) -> bool {
                         }
                     }
                     // Memory that others see is no place for a copy: what becomes of it there, they know.
-                    _ if copied && !matches!(instruction.memory_base(), Register::RBP | Register::RSP) => return false,
+                    _ if copied && !matches!(instruction.memory_base(), Register::RBP | Register::RSP) => {
+                        return Becomes::Used;
+                    }
                     _ => {
                         let to = slot_of(&instruction);
                         copies.slots.retain(|&slot| slot != to);
@@ -166,6 +222,7 @@ fn is_compared(at: u64, code: &[u8]) -> bool {
                 }
             }
             FlowControl::Next if !uses => {}
+            FlowControl::Return if copies.registers.contains(&Register::RAX) => return Becomes::Returned,
             FlowControl::Call | FlowControl::IndirectCall => {
                 // An argument is used; other registers that a call need not keep are lost.
                 const ARGUMENTS: [Register; 6] = [
@@ -185,19 +242,19 @@ fn is_compared(at: u64, code: &[u8]) -> bool {
                     Register::R15,
                 ];
                 if copies.registers.iter().any(|register| ARGUMENTS.contains(register)) {
-                    return false;
+                    return Becomes::Used;
                 }
                 copies.registers.retain(|register| KEPT.contains(register));
             }
-            _ => return false,
+            _ => return Becomes::Used,
         }
     }
-    false
+    Becomes::Used
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_compared;
+    use super::{Becomes, Copies, what_becomes_of};
 
     /// `mov 0(%rip), %rax`
     const LOAD: &[u8] = &[0x48, 0x8b, 0x05, 0, 0, 0, 0];
@@ -208,7 +265,7 @@ mod tests {
             .chain(code)
             .flat_map(|bytes| bytes.iter().copied())
             .collect();
-        is_compared(0x1000, &code)
+        what_becomes_of(0x1000, &code, None) == Becomes::Compared
     }
 
     #[test]
@@ -223,7 +280,8 @@ mod tests {
             &[0x48, 0x83, 0x7d, 0xe8, 0x00]
         ]));
         // cmpq $0, 0(%rip), without a load
-        assert!(is_compared(0x1000, &[0x48, 0x83, 0x3d, 0, 0, 0, 0, 0]));
+        let compares = [0x48, 0x83, 0x3d, 0, 0, 0, 0, 0];
+        assert_eq!(what_becomes_of(0x1000, &compares, None), Becomes::Compared);
     }
 
     #[test]
@@ -242,5 +300,20 @@ mod tests {
         assert!(!after_load(&[&[0x48, 0x85, 0xc9], &[0xc3]]));
         // mov $0, %eax; test %rax, %rax: it is gone
         assert!(!after_load(&[&[0xb8, 0, 0, 0, 0], &[0x48, 0x85, 0xc0], &[0xc3]]));
+    }
+
+    #[test]
+    fn what_a_call_has_returned_is_compared_used_or_returned_again() {
+        let becomes = |code: &[&[u8]]| what_becomes_of(0x1000, &code.concat(), Some(Copies::returned()));
+        const RETURN: &[u8] = &[0xc3];
+        // test %rax, %rax
+        assert_eq!(becomes(&[&[0x48, 0x85, 0xc0]]), Becomes::Compared);
+        // mov (%rax), %ecx
+        assert_eq!(becomes(&[&[0x8b, 0x08], RETURN]), Becomes::Used);
+        // mov %rax, %rbx; call; mov %rbx, %rax; ret
+        let saved: [&[u8]; 4] = [&[0x48, 0x89, 0xc3], &[0xe8, 0, 0, 0, 0], &[0x48, 0x89, 0xd8], RETURN];
+        assert_eq!(becomes(&saved), Becomes::Returned);
+        // call; ret: it is gone
+        assert_eq!(becomes(&[&[0xe8, 0, 0, 0, 0], RETURN]), Becomes::Used);
     }
 }

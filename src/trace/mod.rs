@@ -13,6 +13,7 @@
 
 mod accesses;
 mod cells;
+mod copies;
 mod excused;
 mod explained;
 mod external;

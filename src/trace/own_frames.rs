@@ -47,14 +47,8 @@ impl OwnFrames {
                 given_away: Vec::new(),
             };
         }
-        let stack = |order: &Vec<_>| {
-            let [begin, alloc, ..] = order[..] else { return None };
-            match (trace.op(begin), trace.op(alloc)) {
-                (Op::Begin, Op::Alloc { incarnation }) => Some(incarnation),
-                _ => None,
-            }
-        };
-        let stacks: Vec<Option<IncarnationId>> = trace.program_order.iter().map(stack).collect();
+        let threads = (0..trace.threads() as u32).map(ThreadId);
+        let stacks: Vec<Option<IncarnationId>> = threads.map(|thread| trace.own_stack(thread)).collect();
         let mut ranges: Vec<(u64, u64, IncarnationId)> = stacks
             .iter()
             .flatten()

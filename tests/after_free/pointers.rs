@@ -4,6 +4,7 @@
 
 use crate::program::{POLICIES, Program, place};
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// A kind of pointers.
 struct Bad {
@@ -23,6 +24,7 @@ const NULL: Bad = Bad {
     programs: &[
         ("pointer_cleared", "pointer_cleared_together"),
         ("pointer_too_early", "pointer_looked_at"),
+        ("pointer_atomic", "pointer_atomic_looked_at"),
     ],
 };
 
@@ -36,6 +38,7 @@ const STALE: Bad = Bad {
         ("stale_config", "stale_config_swapped"),
         ("stale_grown", "stale_grown_at_once"),
         ("stale_list", "stale_list_at_once"),
+        ("stale_loaded", "stale_loaded_joined"),
         ("stale_mapping", "stale_mapping_first"),
         ("stale_published", "stale_published_at_once"),
         ("stale_stack", "stale_stack_taken_back"),
@@ -111,6 +114,40 @@ fn null_pointers_are_predicted_and_the_program_dies_of_them() {
 #[test]
 fn stale_pointers_are_predicted_and_the_program_uses_what_is_gone() {
     are_predicted_and_shown_live(&STALE);
+}
+
+/// In C, `atomic_load` copies what it returns to the stack without optimization; in C++, `load` is a function then.
+#[test]
+fn atomic_pointers_are_followed_however_they_are_compiled() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/after_free/programs");
+    let all = [
+        (&NULL, "pointer_atomic.c", "pointer_atomic_looked_at.c"),
+        (&NULL, "pointer_atomic.cpp", "pointer_atomic_looked_at.cpp"),
+        (&STALE, "stale_loaded.c", "stale_loaded_joined.c"),
+    ];
+    for (bad, source, twin) in all {
+        for level in ["-O0", "-O1", "-O2"] {
+            let compiled = |source: &str| {
+                let name = format!("after_free-compiled{level}-{source}");
+                Program::compile(&name, &folder.join(source), &[level.to_owned()])
+            };
+            let program = compiled(source);
+            program.record(POLICIES[0], &[]);
+            let (found, status) = analyzed(&program, bad.kind);
+            assert_eq!((found.len(), status), (1, 66), "{source} {level}: {found:?}");
+            let live = program.live(&["--witness", "1"]);
+            assert!(live.stdout.contains(bad.confirmed), "{source} {level}: {}", live.stdout);
+            let twin = compiled(twin);
+            for policy in POLICIES {
+                twin.record(policy, &[]);
+                assert_eq!(
+                    analyzed(&twin, bad.kind),
+                    (Vec::new(), 0),
+                    "{source} {level} {policy:?}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::oracle::{Truth, truth};
 use crate::program::Program;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use witness::explore::{End, Engine, Exploration, Goal, Limits, Options, Reason, What, explore};
+use witness::explore::{End, Engine, Exploration, Goal, Limits, Options, Reason, Waiting, What, explore};
 use witness::forest::{Datum, Forest, Next, NodeId, Outcome, Region, Reservation};
 
 /// How a program is explored.
@@ -90,7 +90,11 @@ pub fn compare(program: &Program, how: How, limit: usize) -> Compared {
     if let Some(branch) = branches.difference(&truth.branches).next() {
         return wrong(format!("a branch that is none: {:?}", branch.entries()));
     }
-    if let Some(goal) = goals.difference(&truth.goals).next() {
+    let feasible = |goal: &Goal| match goal {
+        Goal::PartialDeadlock { waiting } => truth.entangled.contains(waiting),
+        goal => truth.goals.contains(goal),
+    };
+    if let Some(goal) = goals.iter().find(|goal| !feasible(goal)) {
         return wrong(format!("a goal that is infeasible: {goal:?}"));
     }
     if whole {
@@ -99,6 +103,11 @@ pub fn compare(program: &Program, how: How, limit: usize) -> Compared {
         }
         if let Some(goal) = truth.goals.difference(&goals).next() {
             return wrong(format!("a goal was missed: {goal:?}"));
+        }
+        // What is part of a larger one may be told by that.
+        let told = |waiting: &Vec<u64>| goals.iter().any(|goal| tells(goal, waiting));
+        if let Some(waiting) = truth.entangled.iter().find(|waiting| !told(waiting)) {
+            return wrong(format!("threads that wait for ever were missed: {waiting:?}"));
         }
         if failures != truth.failures {
             return wrong("failures differ".to_owned());
@@ -122,6 +131,24 @@ pub fn compare(program: &Program, how: How, limit: usize) -> Compared {
         truth: Box::new(truth),
         exploration: Box::new(exploration),
     }
+}
+
+/// Whether a deadlock is one of these waits among others.
+fn tells(goal: &Goal, waiting: &[u64]) -> bool {
+    let mut all: Vec<u64> = match goal {
+        Goal::PartialDeadlock { waiting } => waiting.clone(),
+        Goal::Deadlock { waiting, .. } => (waiting.iter())
+            .filter_map(|waiting| match *waiting {
+                Waiting::At(position) => Some(position),
+                Waiting::Spins => None,
+            })
+            .collect(),
+        Goal::Race(..) => return false,
+    };
+    waiting.iter().all(|at| {
+        let found = all.iter().position(|other| other == at);
+        found.map(|found| all.swap_remove(found)).is_some()
+    })
 }
 
 /// Runs that were made to learn whether an operation waits, or what comes next, add no branch.

@@ -236,6 +236,20 @@ impl World {
         self.owner.contains_key(&lock)
     }
 
+    /// Whether a thread that cannot go on waits for what another one has in hand: for a lock that it holds, or its end.
+    pub fn waits_for(&self, program: &Program, thread: usize, other: usize) -> bool {
+        let holds = |lock: usize, shared: bool| {
+            let owns = self.owner.get(&lock).is_some_and(|&(owner, _)| owner == other);
+            owns || !shared && self.readers.contains_key(&(lock, other))
+        };
+        match self.pending(program, thread) {
+            Some(Instruction::Lock { lock, shared }) => holds(lock, shared),
+            Some(Instruction::Wait { lock, .. } | Instruction::WaitFor { lock, .. }) => holds(lock, false),
+            Some(Instruction::Join { handle }) => self.threads[thread].registers[handle] == Value::Thread(other),
+            _ => false,
+        }
+    }
+
     fn free(&self, lock: usize) -> bool {
         !self.owner.contains_key(&lock) && !self.readers.keys().any(|&(read, _)| read == lock)
     }

@@ -23,11 +23,11 @@ mod oracle;
 mod program;
 mod random_program;
 
-use compare::{Compared, How, compare};
+use compare::{Compared, How, compare, goals};
 use interpreter::Hides;
 use random_program::{KINDS, Kind};
 use std::collections::BTreeMap;
-use witness::explore::{Classes, Engine, Limits, classes};
+use witness::explore::{Classes, Engine, Goal, Limits, classes};
 
 fn environment(name: &str, default: u64) -> u64 {
     let text = std::env::var(name).ok();
@@ -62,19 +62,35 @@ fn kind() -> Option<Kind> {
     Some(kind.unwrap_or_else(|| panic!("there is no kind {name}")))
 }
 
+/// Which random programs are compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Of {
+    All,
+    /// Those that ask for the counts of semaphores.
+    Counting,
+    /// Those that their first thread ends.
+    Ending,
+}
+
 /// Compares many programs; so many, if the environment does not say otherwise.
-fn compare_programs(engine: Engine, programs: u64, counting: bool) {
+fn compare_programs(engine: Engine, programs: u64, of: Of) {
     let programs = environment("WITNESS_EXPLORE_PROGRAMS", programs);
     let first = environment("WITNESS_EXPLORE_SEED", 1);
     let limit = environment("WITNESS_EXPLORE_STATES", 1500) as usize;
     let mut sums: BTreeMap<&str, usize> = BTreeMap::new();
     for seed in first..first + programs {
         let mut random = fastrand::Rng::with_seed(seed);
-        let kind = kind().or(counting.then_some(Kind::Semaphores));
+        let kind = kind().or(match of {
+            Of::All => None,
+            Of::Counting => Some(Kind::Semaphores),
+            Of::Ending => Some(Kind::Locks),
+        });
         let mut program = random_program::program(&mut random, kind);
         let how = how(seed, engine, &mut random);
-        if counting {
-            random_program::counting(&mut program, &mut random);
+        match of {
+            Of::All => {}
+            Of::Counting => random_program::counting(&mut program, &mut random),
+            Of::Ending => random_program::ending(&mut program),
         }
         match compare(&program, how, limit) {
             Compared::Wrong(what) => {
@@ -98,6 +114,8 @@ fn compare_programs(engine: Engine, programs: u64, counting: bool) {
                 add("runs", exploration.runs);
                 add("branches", truth.branches.len());
                 add("goals", truth.goals.len());
+                let partial = |goal: &&Goal| matches!(goal, Goal::PartialDeadlock { .. });
+                add("partial deadlocks", goals(&exploration).iter().filter(partial).count());
                 add("failures", truth.failures.len());
                 add("states of the oracle", truth.states);
                 add("states of the last search", exploration.states);
@@ -105,26 +123,36 @@ fn compare_programs(engine: Engine, programs: u64, counting: bool) {
         }
     }
     println!("{sums:?}");
+    assert!(
+        of != Of::Ending || sums.get("partial deadlocks").is_some_and(|&count| count > 0),
+        "nothing was compared"
+    );
 }
 
 #[test]
 fn exploration_finds_what_exhaustive_search_finds() {
-    compare_programs(Engine::States, 300, false);
+    compare_programs(Engine::States, 300, Of::All);
 }
 
 #[test]
 fn counts_of_semaphores_are_those_of_exhaustive_search() {
-    compare_programs(Engine::States, 150, true);
+    compare_programs(Engine::States, 150, Of::Counting);
 }
 
 #[test]
 fn the_solver_finds_what_exhaustive_search_finds() {
-    compare_programs(Engine::Solver, 60, false);
+    compare_programs(Engine::Solver, 60, Of::All);
+}
+
+#[test]
+fn threads_that_wait_when_the_program_ends_are_those_of_exhaustive_search() {
+    compare_programs(Engine::States, 600, Of::Ending);
+    compare_programs(Engine::Solver, 100, Of::Ending);
 }
 
 #[test]
 fn engines_that_take_turns_find_what_exhaustive_search_finds() {
-    compare_programs(Engine::Auto, 60, false);
+    compare_programs(Engine::Auto, 60, Of::All);
 }
 
 #[test]

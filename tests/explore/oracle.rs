@@ -12,6 +12,8 @@ pub struct Truth {
     /// Every outcome of every history of every thread.
     pub branches: BTreeSet<History>,
     pub goals: BTreeSet<Goal>,
+    /// Where threads stand that wait for each other for ever, whatever others do.
+    pub entangled: BTreeSet<Vec<u64>>,
     /// Histories at whose end the program fails.
     pub failures: BTreeSet<History>,
     /// States.
@@ -70,6 +72,7 @@ impl Truth {
         let mut fails = false;
         let mut waiting = Vec::new();
         let mut stands_still = true;
+        let mut stuck = Vec::new();
         for (thread, me) in world.threads.iter().enumerate() {
             if me.ended {
                 continue;
@@ -78,6 +81,7 @@ impl Truth {
                 self.failures.insert(me.history);
                 fails = true;
             } else if world.ways(program, thread).is_empty() {
+                stuck.push(thread);
                 waiting.push(Waiting::At(at(thread)));
             } else if comes_round(program, world, thread) {
                 waiting.push(Waiting::Spins);
@@ -90,6 +94,29 @@ impl Truth {
             let main_ended = world.threads[0].ended;
             self.goals.insert(Goal::Deadlock { waiting, main_ended });
         }
+        let mut waiting: Vec<u64> = entangled(program, world, stuck).into_iter().map(at).collect();
+        waiting.sort_unstable();
+        if !waiting.is_empty() {
+            self.entangled.insert(waiting);
+        }
+    }
+}
+
+/// Of threads that cannot go on, the largest set in which each waits for one of the set, and is waited for by one.
+fn entangled(program: &Program, world: &World, stuck: Vec<usize>) -> Vec<usize> {
+    let mut set = stuck;
+    loop {
+        let waits_for = |by: usize, other: usize| world.waits_for(program, by, other);
+        let kept: Vec<usize> = (set.iter().copied())
+            .filter(|&one| {
+                let mut others = set.iter();
+                others.any(|&other| waits_for(one, other)) && set.iter().any(|&other| waits_for(other, one))
+            })
+            .collect();
+        if kept.len() == set.len() {
+            return kept;
+        }
+        set = kept;
     }
 }
 

@@ -80,6 +80,19 @@ pub fn counting(program: &mut Program, random: &mut fastrand::Rng) {
     }
 }
 
+/// Lets the first thread end the program where it would join the others, or end.
+pub fn ending(program: &mut Program) {
+    let own = program.code.iter().position(|one| *one == Instruction::End);
+    for instruction in &mut program.code[..=own.expect("the first thread ends")] {
+        if matches!(
+            instruction,
+            Instruction::Join { .. } | Instruction::TryJoin { .. } | Instruction::End
+        ) {
+            *instruction = Instruction::Fail;
+        }
+    }
+}
+
 pub fn program(random: &mut fastrand::Rng, kind: Option<Kind>) -> Program {
     // Few kinds meet each other more often than all do.
     let mut kinds = vec![Kind::Memory];

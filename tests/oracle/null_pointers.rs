@@ -22,12 +22,18 @@ use witness::verdict::{Find, Kind, Verdict};
 pub const POINTERS: [u64; 2] = [0x1000, 0x1008];
 const TARGETS: [u64; 2] = [0x10_000, 0x20_000];
 
+/// Where the threads' stacks are, and how long each is; and memory that is on none.
+const STACKS: u64 = 0x80_0000;
+const STACK: u64 = 64;
+const ELSEWHERE: u64 = 0x3000;
+
 /// A run of two or three threads.
 pub struct Making {
     pub random: fastrand::Rng,
     pub events: Vec<Event>,
     pub memory: std::collections::BTreeMap<u64, u64>,
     owner: [Option<u32>; 2],
+    has_stacks: bool,
 }
 
 impl Making {
@@ -38,6 +44,7 @@ impl Making {
             events: Vec::new(),
             memory,
             owner: [None; 2],
+            has_stacks: false,
         }
     }
 
@@ -84,12 +91,37 @@ impl Making {
         let addr = self.one_of(POINTERS);
         let pointer = self.read(thread, addr);
         if pointer != 0 && self.random.u32(..5) > 0 {
+            if self.has_stacks && self.random.bool() {
+                self.copy(thread, pointer);
+            }
             // Sometimes too far behind it.
             let at = pointer + [0, 8, 4088, 4096][self.random.usize(..4)];
             match self.random.bool() {
                 true => drop(self.read(thread, at)),
                 false => self.write(thread, at, 7),
             }
+        }
+    }
+
+    /// Copies it to the thread's own stack, most often, and reads it there.
+    fn copy(&mut self, thread: u32, value: u64) {
+        let addr = match self.random.u32(..6) {
+            0 => ELSEWHERE,
+            1 => STACKS + u64::from(1 - thread % 2) * STACK,
+            _ => STACKS + u64::from(thread) * STACK + 8 * self.random.u64(..2),
+        };
+        let mem = MemRange { addr, size: 8 };
+        self.emit(thread, Op::Write { mem, value });
+        self.emit(thread, Op::Read { mem, value });
+    }
+
+    /// Lets each thread begin on a stack of its own.
+    pub fn begin(&mut self, threads: u32) {
+        self.has_stacks = true;
+        for thread in 0..threads {
+            let addr = STACKS + u64::from(thread) * STACK;
+            self.emit(thread, Op::Begin);
+            self.emit(thread, Op::Alloc { addr, size: STACK });
         }
     }
 
@@ -147,6 +179,10 @@ fn generate(seed: u64) -> (Tables, Vec<Event>) {
         false => std::collections::BTreeMap::new(),
     };
     let mut making = Making::new(random, memory);
+    if making.random.u32(..3) == 0 {
+        making.begin(threads);
+    }
+    let length = length + making.events.len();
     while making.events.len() < length {
         let thread = making.random.u32(..threads);
         making.step(thread);
@@ -161,7 +197,11 @@ pub fn is_followed(execution: &Execution, read: EventId) -> bool {
         _ => return false,
     };
     let own = execution.of_thread(execution.thread(read));
-    let Some(&next) = own.get(execution.place(read) as usize + 1) else {
+    let mut behind = execution.place(read) as usize + 1;
+    while is_copied(execution, own, behind, value) {
+        behind += 2;
+    }
+    let Some(&next) = own.get(behind) else {
         return false;
     };
     let addr = match *execution.op(next) {
@@ -170,6 +210,26 @@ pub fn is_followed(execution: &Execution, read: EventId) -> bool {
         _ => return false,
     };
     mem.size == 8 && value != 0 && (value..value + 4096).contains(&addr)
+}
+
+/// Whether the two events of a thread from one on are a write of this value to its own stack and a read of it there.
+fn is_copied(execution: &Execution, own: &[EventId], from: usize, pointer: u64) -> bool {
+    let (Some(&to), Some(&back)) = (own.get(from), own.get(from + 1)) else {
+        return false;
+    };
+    let (Op::Begin, Op::Alloc { addr, size }) = (execution.op(own[0]), execution.op(own[1])) else {
+        return false;
+    };
+    match (execution.op(to), execution.op(back)) {
+        (
+            Op::Write { mem, value },
+            Op::Read {
+                mem: again,
+                value: seen,
+            },
+        ) => (mem, *value, *seen, mem.size) == (again, pointer, pointer, 8) && (*addr..addr + size).contains(&mem.addr),
+        _ => false,
+    }
 }
 
 fn addr_of(op: &Op) -> Option<u64> {

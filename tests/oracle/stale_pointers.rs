@@ -50,6 +50,10 @@ fn generate(seed: u64) -> (Tables, Vec<Event>) {
     let (threads, length) = (random.u32(2..4), random.usize(9..20));
     let mut making = Making::new(random, BTreeMap::new());
     let mut live = BTreeSet::new();
+    if making.random.u32(..3) == 0 {
+        making.begin(threads);
+    }
+    let length = length + making.events.len();
     while making.events.len() < length {
         let thread = making.random.u32(..threads);
         match making.random.u32(..10) {

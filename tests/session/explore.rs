@@ -269,6 +269,23 @@ fn deadlocks_and_failures_are_found_and_run_again() {
     }
 }
 
+/// What a program does with its numbers is the same in each run, so no history begins anew because of them.
+#[test]
+fn processes_and_threads_have_the_same_numbers_in_all_runs() {
+    let outcome = explore(
+        "numbers",
+        "session/programs/knows_its_number.c",
+        &["--runs", "200"],
+        &[],
+    )
+    .1;
+    let outcome = outcome.expect(&[3]).unwrap();
+    assert!(outcome.stdout.contains("none known to be open"), "{}", outcome.stdout);
+    for told in ["did something else", "another value", "not shown"] {
+        assert!(!outcome.stdout.contains(told), "{told}: {}", outcome.stdout);
+    }
+}
+
 #[test]
 fn what_threads_do_that_nobody_joins_is_explored() {
     let (_, outcome) = explore("never-joined", "session/programs/never_joined_failure.c", &[], &[]);

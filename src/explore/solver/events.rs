@@ -251,6 +251,14 @@ impl Events {
         own(tables, &holds, lock, mode)
     }
 
+    /// Whether a thread at a node holds a lock so that another one does not get it in this mode.
+    pub(super) fn denies(&self, tables: &Tables<'_>, node: NodeId, lock: ObjectId, mode: Mode) -> bool {
+        let lead = self.lead(node);
+        let is_own = matches!(lead, Lead::After(event) if self.row(event).tree == tables.forest.node(node).tree);
+        let denies = |hold: &Hold| hold.lock == lock && !hold.waiting && !(hold.shared && mode == Mode::Shared);
+        is_own && self.holds_before(lead).iter().any(denies)
+    }
+
     /// Takes in what the forest has gained, and says what holds of it by the trees alone.
     pub(super) fn grow(&mut self, tables: &Tables<'_>, clauses: &mut Vec<Vec<Literal>>) -> Result<(), Outdated> {
         let forest = tables.forest;

@@ -11,9 +11,9 @@ use crate::encode::{Choice, Literal};
 use crate::explore::goal::{Goal, Side, Waiting};
 use crate::explore::machine::{Choice as Chance, Goes, NONE, Phase, State};
 use crate::explore::session::Prefix;
-use crate::explore::states::Limits;
+use crate::explore::states::{AFTER_PARTIAL_DEADLOCKS, Limits};
 use crate::explore::tables::{AccessKind, Act, Class, Held, Tables};
-use crate::forest::{Action, Mode, NodeId, ObjectId, Outcome, Patience, TreeId};
+use crate::forest::{Action, Mode, NodeId, ObjectId, Outcome, Patience, Reservation, TreeId};
 use crate::semantics::onces::Progress;
 use hashbrown::{HashMap, HashSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,6 +82,7 @@ impl Solver {
             .collect();
         self.search_races(tables, limits, &met, &nothing_open, goals)
             && self.search_deadlocks(tables, limits, &met, &nothing_open, goals)
+            && self.search_partial_deadlocks(tables, limits, &met, &nothing_open, goals)
     }
 
     /// "The thread is before this operation at the end."
@@ -339,6 +340,126 @@ impl Solver {
                     };
                     if found.insert(goal.clone()) {
                         goals.push((goal, whole_prefix(tables, *replay)));
+                    }
+                }
+                Answer::Infeasible => return true,
+                Answer::Feasible(..) | Answer::Undecided => return false,
+            }
+        }
+    }
+}
+
+/// What a thread waits for at a node that one other thread has in hand, for ever if that one waits.
+enum Kept {
+    Lock(ObjectId, Mode),
+    End(TreeId),
+}
+
+impl Solver {
+    /// Threads that wait for each other for ever where another one may end the program: if none does, whatever the others
+    /// do ends in a deadlock.
+    fn search_partial_deadlocks(
+        &mut self,
+        tables: &Tables<'_>,
+        limits: &Limits,
+        met: &[NodeId],
+        nothing_open: &[Literal],
+        goals: &mut Vec<(Goal, Prefix)>,
+    ) -> bool {
+        let class_of = |node: NodeId| tables.class(tables.class_of[node.index()]);
+        if !met.iter().any(|&node| class_of(node).act == Act::Stops) {
+            return true;
+        }
+        let foreign = tables.forest.reservations().contains(&Reservation::ForeignRelease);
+        let mut waits: Vec<(Waits, Kept)> = Vec::new();
+        for &node in met {
+            let class = class_of(node);
+            let kept = match class.act {
+                Act::On(Action::Acquire(lock, mode)) if class.patience == Patience::Endless && !foreign => {
+                    if self.formulas.events.own_at(tables, node, lock, mode) == Own::Again {
+                        continue;
+                    }
+                    Kept::Lock(lock, mode)
+                }
+                Act::On(Action::WaitEnd(_, lock)) if !foreign => Kept::Lock(lock, Mode::Exclusive),
+                Act::Join(tree) if class.patience == Patience::Endless => Kept::End(tree),
+                _ => continue,
+            };
+            let wait = Waits {
+                choice: self.pending(node),
+                tree: tables.forest.node(node).tree,
+                how: How::Pending(node),
+                told: Waiting::At(class.position),
+            };
+            waits.push((wait, kept));
+        }
+        // Each waits for one that waits.
+        let round = self.formulas.choice();
+        for (wait, kept) in &waits {
+            let keeps = |(other, _): &&(Waits, Kept)| match *kept {
+                Kept::Lock(lock, mode) => self.formulas.events.denies(tables, other.how.node(), lock, mode),
+                Kept::End(tree) => other.tree == tree,
+            };
+            let keepers = waits
+                .iter()
+                .filter(keeps)
+                .map(|(other, _)| Literal::Chosen(other.choice));
+            let clause = std::iter::once(Literal::NotChosen(wait.choice))
+                .chain(keepers)
+                .collect();
+            self.formulas.add(clause);
+        }
+        let any = waits.iter().map(|(wait, _)| Literal::Chosen(wait.choice));
+        let clause = std::iter::once(Literal::NotChosen(round)).chain(any).collect();
+        self.formulas.add(clause);
+        let mut question = vec![Literal::Chosen(round)];
+        question.extend(nothing_open);
+        loop {
+            let ends = |formulas: &Formulas, replay: &mut Replay<'_, '_>, chosen: &dyn Fn(Choice) -> bool| {
+                let mut violated = Vec::new();
+                for (wait, _) in waits.iter().filter(|(wait, _)| chosen(wait.choice)) {
+                    waits_at_end(tables, formulas, replay, wait, &mut violated);
+                }
+                violated
+            };
+            match self.ask(tables, limits, &question, &ends) {
+                Answer::Feasible(replay, Replayed::Whole) => {
+                    let state = &replay.state;
+                    let mut turns = Vec::new();
+                    let stuck: Vec<u32> = (state.threads())
+                        .filter(|&thread| {
+                            turns.clear();
+                            state.turns(tables, thread, &mut turns);
+                            turns.is_empty()
+                        })
+                        .collect();
+                    let entangled = state.entangled(tables, &stuck, foreign);
+                    if entangled.is_empty() {
+                        tracing::error!("the solver's partial deadlock is none");
+                        return false;
+                    }
+                    let at = |&thread: &u32| (TreeId(thread), state.class(tables, thread).position);
+                    let told: Vec<(TreeId, u64)> = entangled.iter().map(at).collect();
+                    // Not these threads at these places again, wherever else they may have been.
+                    let mut others = vec![Literal::NotChosen(round)];
+                    for &(tree, position) in &told {
+                        let elsewhere = self.formulas.choice();
+                        others.push(Literal::Chosen(elsewhere));
+                        for (wait, _) in &waits {
+                            if wait.tree == tree && wait.told == Waiting::At(position) {
+                                self.formulas
+                                    .add(vec![Literal::NotChosen(elsewhere), Literal::NotChosen(wait.choice)]);
+                            }
+                        }
+                    }
+                    self.formulas.add(others);
+                    let mut waiting: Vec<u64> = told.into_iter().map(|(_, position)| position).collect();
+                    waiting.sort_unstable();
+                    let goal = Goal::PartialDeadlock { waiting };
+                    if !goals.iter().any(|(known, _)| known.includes(&goal)) {
+                        let onward = AFTER_PARTIAL_DEADLOCKS;
+                        let prefix = whole_prefix(tables, *replay);
+                        goals.push((goal, Prefix { onward, ..prefix }));
                     }
                 }
                 Answer::Infeasible => return true,

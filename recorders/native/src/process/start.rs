@@ -5,6 +5,7 @@ use crate::platform::environment::{position, take_out};
 use crate::platform::{glibc, sys};
 use crate::process::{ending, fork, suite};
 use crate::pthread;
+use crate::runtime::process_numbers;
 use crate::scheduling::recording::{FOLDER, Phase, RING, set_phase, set_process};
 use crate::scheduling::thread::{UNRECORDED, set_slot};
 use crate::scheduling::{baton, clocks, plan};
@@ -66,6 +67,9 @@ unsafe fn begin(arguments: *const *const c_char, environment: *mut *mut c_char, 
     set_process(sys::process_id());
     let first = pthread::thread::first();
     clocks::stand_at(settings.clocks_stand_at);
+    if RING.number() == 0 {
+        process_numbers::start();
+    }
     picture::WORDS.store(settings.pictures, Relaxed);
     plan::start(path, plan::Whose::Recorders, settings.policy);
     baton::start(settings, first);

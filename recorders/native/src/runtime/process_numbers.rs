@@ -4,17 +4,55 @@
 //! its own). When it names one to the system, this run's is meant. What it names there without having been told of it
 //! in this run, it may have from a file that the recorded run wrote: by now that number is somebody else's, to whom
 //! nothing is sent.
+//!
+//! Where every schedule of a program is explored, the first process and its threads have [numbers](STANDING) that are
+//! the same in all runs: else no run would go on as another one did, as soon as a thread asks. Rust's standard library
+//! asks at the start of each.
 
 use crate::events::modules;
 use crate::platform::correspondence::Correspondence;
 use crate::platform::glibc::signal_info::PROCESS;
 use crate::platform::sys;
 use crate::runtime::accesses::returns;
-use crate::scheduling::{plan, recording};
+use crate::scheduling::thread::slot;
+use crate::scheduling::{clocks, plan, recording};
 use core::ptr;
+use core::sync::atomic::AtomicI32;
+use core::sync::atomic::Ordering::Relaxed;
 use libc::{id_t, idtype_t, pid_t, siginfo_t};
 
 static NUMBERS: Correspondence = Correspondence::new();
+
+/// The number of the first process, and from here on those of its threads in the order of their creation. The kernel
+/// gives out smaller ones (its `PID_MAX_LIMIT`).
+const STANDING: pid_t = 1 << 22;
+
+/// The process whose numbers are the same in all runs; 0 if none is.
+static FIRST: AtomicI32 = AtomicI32::new(0);
+
+/// The running process starts, as the first of its run.
+pub fn start() {
+    if clocks::stand() {
+        FIRST.store(sys::process_id(), Relaxed);
+    }
+}
+
+/// What the program is told of a number, if no plan says so.
+fn offered(actual: pid_t) -> pid_t {
+    let first = FIRST.load(Relaxed);
+    if first == 0 {
+        return actual;
+    }
+    // What comes of the first process by `fork` knows what that one was told, and has numbers of its own.
+    let is_first = first == sys::process_id();
+    // SAFETY: a slot holds a thread, which lives for ever, or nothing.
+    let thread = unsafe { slot().as_ref() }.filter(|_| is_first && actual == sys::thread_id());
+    match thread {
+        _ if is_first && actual == first => STANDING,
+        Some(thread) => STANDING + thread.index.get() as pid_t,
+        None => NUMBERS.recorded(actual as u32).map_or(actual, |told| told as pid_t),
+    }
+}
 
 /// The system told the running thread this number; the one that the program gets to see.
 pub fn given(actual: pid_t, pc: usize) -> pid_t {
@@ -22,7 +60,7 @@ pub fn given(actual: pid_t, pc: usize) -> pid_t {
         // A child of `vfork`, in its parent's memory.
         return actual;
     }
-    let seen = returns(actual.into(), pc) as pid_t;
+    let seen = returns(offered(actual).into(), pc) as pid_t;
     learn(seen, actual);
     seen
 }
@@ -43,7 +81,7 @@ pub unsafe fn given_at(place: *mut pid_t, pc: usize) {
 }
 
 fn learn(seen: pid_t, actual: pid_t) {
-    if plan::is_there() && seen > 0 && actual > 0 {
+    if (plan::is_there() || seen != actual) && seen > 0 && actual > 0 {
         NUMBERS.learn(seen as u32, actual as u32);
     }
 }

@@ -1,0 +1,42 @@
+//! Copies of what a thread has just read: without optimization, compilers store what `atomic_load` of C11 returns to the
+//! stack, and load it from there (`docs/SEMANTICS.md`, section 3, *Null pointers*).
+
+use super::{AccessKind, EventId, IncarnationId, Op, ThreadId, Trace};
+
+impl Trace {
+    /// The block of a thread's own stack, which is allocated right after its start.
+    pub(super) fn own_stack(&self, thread: ThreadId) -> Option<IncarnationId> {
+        let [begin, alloc, ..] = *self.program_order(thread) else {
+            return None;
+        };
+        match (self.op(begin), self.op(alloc)) {
+            (Op::Begin, Op::Alloc { incarnation }) => Some(incarnation),
+            _ => None,
+        }
+    }
+
+    /// The read by which a thread gets what it read here, once it has written it to its own stack with its next event
+    /// and read it there with the one after that, as often as it does so; or else this read.
+    #[must_use]
+    pub fn last_copy(&self, read: EventId) -> EventId {
+        let mut last = read;
+        while let Some(again) = self.copied_by(last) {
+            last = again;
+        }
+        last
+    }
+
+    fn copied_by(&self, read: EventId) -> Option<EventId> {
+        let write = self.successor(read)?;
+        let again = self.successor(write)?;
+        let [from, to, back] = [self.access(read)?, self.access(write)?, self.access(again)?];
+        let is_copy = (to.kind, back.kind) == (AccessKind::Write, AccessKind::Read)
+            && (to.addr, to.incarnation) == (back.addr, back.incarnation)
+            && [from.size, to.size, back.size] == [from.size; 3]
+            && [from.cells(), to.cells(), back.cells()] == [1; 3]
+            && self.own_stack(self.thread(read)) == Some(to.incarnation);
+        let value = self.uses(from).next().filter(|_| is_copy && from.kind.reads())?.read;
+        let (to, back) = (self.uses(to).next()?, self.uses(back).next()?);
+        (to.written == value && back.read == value).then_some(again)
+    }
+}
