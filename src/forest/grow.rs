@@ -175,11 +175,13 @@ impl Adding<'_, '_> {
     /// on a stack, is taken for what it saw there in an earlier run: in both it is what was left there.
     fn left_there(&mut self, node: NodeId, span: Span, seen: ValueId, position: u64) -> ValueId {
         let forest = &mut *self.forest;
-        let earlier = match self.memory.explains(&forest.values, span, seen) {
-            Explained::WasThere if span.at.region != Region::Static => forest.held_at_first(span),
-            Explained::No if forest.is_stack(span.at.region) => Some(*forest.left_there.entry(node).or_insert(seen)),
-            Explained::ByWrites | Explained::WasThere | Explained::No => None,
+        let is_left = match self.memory.explains(&forest.values, span, seen) {
+            Explained::ByWrites => false,
+            Explained::WasThere => span.at.region != Region::Static,
+            Explained::No => forest.is_stack(span.at.region),
         };
+        // Only after the same history: what unrecorded code leaves there may follow from that.
+        let earlier = is_left.then(|| *forest.left_there.entry(node).or_insert(seen));
         let Some(earlier) = earlier.filter(|&earlier| earlier != seen) else {
             return seen;
         };

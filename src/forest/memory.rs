@@ -183,14 +183,6 @@ impl Forest {
         stains.map(|(_, stain)| stain.clone()).collect()
     }
 
-    /// What an access's bytes held at first, as far as runs have shown.
-    pub(super) fn held_at_first(&mut self, span: Span) -> Option<ValueId> {
-        let bytes: Option<Vec<Byte>> = (0..span.size)
-            .map(|index| self.initial.get(&place(span, index)).copied())
-            .collect();
-        joined(&mut self.values, &bytes?)
-    }
-
     /// What bytes held at first, as one value; `None` if no run has shown all of them.
     pub(crate) fn initial(&self, values: &mut Values, at: Place, size: u8) -> Option<ValueId> {
         let span = Span { at, size };

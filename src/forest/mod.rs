@@ -138,7 +138,7 @@ pub struct Forest {
     reservations: BTreeSet<Reservation>,
     /// Where a thread's own memory held another value than what was written there: see [`Forest::stained`].
     stains: BTreeSet<(Place, Reservation)>,
-    /// What reads of stacks saw first that no run explains.
+    /// What reads of blocks and stacks saw first that no run explains.
     left_there: HashMap<NodeId, ValueId>,
     branches: usize,
     pictures: pictures::Pictures,
