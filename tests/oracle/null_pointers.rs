@@ -192,24 +192,27 @@ fn generate(seed: u64) -> (Tables, Vec<Event>) {
 
 /// Whether its thread follows what a read got.
 pub fn is_followed(execution: &Execution, read: EventId) -> bool {
+    follower(execution, read).is_some()
+}
+
+/// The event by which its thread follows what a read got, if it does.
+pub fn follower(execution: &Execution, read: EventId) -> Option<EventId> {
     let (mem, value) = match *execution.op(read) {
         Op::Read { mem, value } | Op::AtomicLoad { mem, value, .. } => (mem, value),
-        _ => return false,
+        _ => return None,
     };
     let own = execution.of_thread(execution.thread(read));
     let mut behind = execution.place(read) as usize + 1;
     while is_copied(execution, own, behind, value) {
         behind += 2;
     }
-    let Some(&next) = own.get(behind) else {
-        return false;
-    };
+    let &next = own.get(behind)?;
     let addr = match *execution.op(next) {
         Op::Read { mem, .. } | Op::Write { mem, .. } => mem.addr,
         Op::AtomicLoad { mem, .. } | Op::AtomicStore { mem, .. } => mem.addr,
-        _ => return false,
+        _ => return None,
     };
-    mem.size == 8 && value != 0 && (value..value + 4096).contains(&addr)
+    (mem.size == 8 && value != 0 && (value..value + 4096).contains(&addr)).then_some(next)
 }
 
 /// Whether the two events of a thread from one on are a write of this value to its own stack and a read of it there.

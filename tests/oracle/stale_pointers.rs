@@ -8,7 +8,7 @@
 use super::checker::schedule_of;
 use super::execution::Execution;
 use super::machine::State;
-use super::null_pointers::{Making, POINTERS, is_followed};
+use super::null_pointers::{Making, POINTERS, follower, is_followed};
 use super::other_values::about_to_see;
 use super::states::each_state;
 use super::{LIMIT, compare_all, every_instance, solver_of};
@@ -216,7 +216,7 @@ fn compare(tables: &Tables, events: &[Event], solver: Solver, counts: &mut Count
     for &(free, read, value) in &stale {
         counts.stale += 1;
         // What the thread uses next in the trace itself is in that block: a use after free.
-        let next = execution.next_in_thread(read);
+        let next = follower(&execution, read);
         if next.is_some_and(|next| execution.block(next).is_some() && execution.block(next) == execution.block(free)) {
             counts.uses += 1;
         } else if !found.contains(&(execution.pc(free), execution.pc(read))) {
