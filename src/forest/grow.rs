@@ -1,6 +1,6 @@
 //! A run grows the forest by its path.
 
-use super::memory::{Explained, Memory};
+use super::memory::{Byte, Memory, byte, joined};
 use super::operation::{Datum, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, Span, TreeId, ValueId};
 use super::run::{Run, RunBlock, RunOperation, RunPlace, RunStep, RunValue, Stands};
 use super::{Edge, Forest, Next, Reservation};
@@ -171,18 +171,25 @@ impl Adding<'_, '_> {
         }
     }
 
-    /// What a read saw that nothing explains, in a block that nobody has written yet, or in what is left of earlier calls
-    /// on a stack, is taken for what it saw there in an earlier run: in both it is what was left there.
+    /// Bytes that a read saw and nothing explains, in a block where nobody has written yet, or in what is left of earlier
+    /// calls on a stack, are taken for what it saw there in an earlier run: in both they are what was left there.
     fn left_there(&mut self, node: NodeId, span: Span, seen: ValueId, position: u64) -> ValueId {
         let forest = &mut *self.forest;
-        let is_left = match self.memory.explains(&forest.values, span, seen) {
-            Explained::ByWrites => false,
-            Explained::WasThere => span.at.region != Region::Static,
-            Explained::No => forest.is_stack(span.at.region),
-        };
-        // Only after the same history: what unrecorded code leaves there may follow from that.
-        let earlier = is_left.then(|| *forest.left_there.entry(node).or_insert(seen));
-        let Some(earlier) = earlier.filter(|&earlier| earlier != seen) else {
+        if span.at.region == Region::Static {
+            return seen;
+        }
+        let on_stack = forest.is_stack(span.at.region);
+        let left = self.memory.left_there(&forest.values, span, seen, on_stack);
+        if left.is_empty() {
+            return seen;
+        }
+        let mut bytes: Vec<Byte> = (0..span.size).map(|index| byte(&forest.values, seen, index)).collect();
+        for index in left {
+            let byte = &mut bytes[usize::from(index)];
+            // Only after the same history: what unrecorded code leaves there may follow from that.
+            *byte = *forest.left_there.entry((node, index)).or_insert(*byte);
+        }
+        let Some(earlier) = joined(&mut forest.values, &bytes).filter(|&earlier| earlier != seen) else {
             return seen;
         };
         if forest.node(node).edge(Outcome::Saw(seen)).is_some() {

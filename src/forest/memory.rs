@@ -31,7 +31,7 @@ fn place(span: Span, index: u8) -> Place {
     }
 }
 
-fn byte(values: &Values, value: ValueId, index: u8) -> Byte {
+pub(super) fn byte(values: &Values, value: ValueId, index: u8) -> Byte {
     match values.get(value) {
         Datum::Number(number) => Byte::Plain((number >> (8 * u32::from(index))) as u8),
         Datum::Address(_) => Byte::Part(value, index),
@@ -39,19 +39,8 @@ fn byte(values: &Values, value: ValueId, index: u8) -> Byte {
     }
 }
 
-/// Why a read sees what it sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Explained {
-    /// Somebody wrote it.
-    ByWrites,
-    /// It was there before anybody wrote any of it.
-    WasThere,
-    /// Some of it, somebody must have written unseen.
-    No,
-}
-
 /// Bytes as one value.
-fn joined(values: &mut Values, bytes: &[Byte]) -> Option<ValueId> {
+pub(super) fn joined(values: &mut Values, bytes: &[Byte]) -> Option<ValueId> {
     let piece = |byte: &Byte| match *byte {
         Byte::Plain(byte) => Datum::Number(u64::from(byte)),
         Byte::Part(of, from) => Datum::Part { of, from, size: 1 },
@@ -82,17 +71,14 @@ impl Memory {
         }
     }
 
-    /// Whether what happened in the run explains what a read sees.
-    pub(crate) fn explains(&self, values: &Values, span: Span, seen: ValueId) -> Explained {
-        let there = |index| self.written.get(&place(span, index));
-        let mut all = 0..span.size;
-        if all.clone().all(|index| there(index).is_none()) {
-            return Explained::WasThere;
-        }
-        match all.all(|index| there(index) == Some(&byte(values, seen, index))) {
-            true => Explained::ByWrites,
-            false => Explained::No,
-        }
+    /// Which bytes of what a read sees were left there by what was there before: nobody has written them or, on a stack,
+    /// where calls come and go, they are not what was written last.
+    pub(crate) fn left_there(&self, values: &Values, span: Span, seen: ValueId, on_stack: bool) -> Vec<u8> {
+        let is_left = |&index: &u8| match self.written.get(&place(span, index)) {
+            None => true,
+            Some(&written) => on_stack && written != byte(values, seen, index),
+        };
+        (0..span.size).filter(is_left).collect()
     }
 
     /// What a read would have seen in earlier runs, if it sees here what was written in place of that.

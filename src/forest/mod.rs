@@ -138,8 +138,8 @@ pub struct Forest {
     reservations: BTreeSet<Reservation>,
     /// Where a thread's own memory held another value than what was written there: see [`Forest::stained`].
     stains: BTreeSet<(Place, Reservation)>,
-    /// What reads of blocks and stacks saw first that no run explains.
-    left_there: HashMap<NodeId, ValueId>,
+    /// What bytes of reads of blocks and stacks saw first that no run explains.
+    left_there: HashMap<(NodeId, u8), Byte>,
     branches: usize,
     pictures: pictures::Pictures,
 }

@@ -4,9 +4,15 @@ use crate::program::{Instruction, Program, Term};
 
 /// A program whose first thread forks these and does nothing else.
 pub fn forks(threads: &[Vec<Instruction>]) -> Program {
-    let mut code = vec![Instruction::Fork { at: 0, into: 3 }; threads.len()];
+    behind(&[], threads)
+}
+
+/// A program whose first thread does something, then forks these, and ends.
+pub fn behind(first: &[Instruction], threads: &[Vec<Instruction>]) -> Program {
+    let mut code = first.to_vec();
+    code.extend(vec![Instruction::Fork { at: 0, into: 3 }; threads.len()]);
     code.push(Instruction::End);
-    for (number, thread) in threads.iter().enumerate() {
+    for (number, thread) in (first.len()..).zip(threads) {
         code[number] = Instruction::Fork {
             at: code.len(),
             into: 3,

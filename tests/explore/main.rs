@@ -25,6 +25,8 @@ mod random_program;
 
 use compare::{Compared, How, compare, goals};
 use interpreter::Hides;
+use known::{read, write};
+use program::{Instruction, Term};
 use random_program::{KINDS, Kind};
 use std::collections::BTreeMap;
 use witness::explore::{Classes, Engine, Goal, Limits, classes};
@@ -132,6 +134,35 @@ fn compare_programs(engine: Engine, programs: u64, of: Of) {
 #[test]
 fn exploration_finds_what_exhaustive_search_finds() {
     compare_programs(Engine::States, 300, Of::All);
+}
+
+#[test]
+fn what_was_left_in_half_of_a_read_hides_nothing_of_the_other_half() {
+    // The block that is allocated first is taken for the stack of the first thread. One thread writes half of it, and
+    // another one reads the whole: nobody has written the other half.
+    let (block, whole) = (1, 2);
+    let pass_on = [
+        Instruction::Alloc { into: block },
+        write(0, Term::Plus(block, 0)),
+    ];
+    let writer = [
+        read(0, block),
+        Instruction::WriteAt {
+            block,
+            offset: 0,
+            value: Term::Number(1),
+        },
+    ];
+    let reader = [read(0, block), Instruction::ReadBoth { block, into: whole }];
+    let program = known::behind(&pass_on, &[writer.to_vec(), reader.to_vec()]);
+    let mut random = fastrand::Rng::with_seed(1);
+    for engine in [Engine::States, Engine::Solver] {
+        match compare(&program, how(1, engine, &mut random), 1500) {
+            Compared::Right { exploration, .. } => assert!(exploration.is_exhausted()),
+            Compared::Wrong(what) => panic!("{engine:?}: {what}"),
+            Compared::TooLarge => panic!("{engine:?}: too large"),
+        }
+    }
 }
 
 #[test]
