@@ -217,7 +217,7 @@ impl Found {
 #[derive(Default)]
 struct Past {
     turns: Chains<Turn>,
-    /// Who accessed which shared cell.
+    /// Who accessed shared cells.
     log: Chains<Accessed>,
 }
 
@@ -260,6 +260,11 @@ impl<T: Copy> Chains<T> {
             at = before;
             Some(link)
         })
+    }
+
+    fn get(&self, link: u32) -> Option<T> {
+        let links = self.links.borrow();
+        links.get(link.checked_sub(1)? as usize).map(|&(link, _)| link)
     }
 
     fn last(&self, chain: Chain) -> Option<T> {
@@ -483,8 +488,9 @@ impl Search<'_, '_> {
         };
         let stood = Stood {
             log: here.log,
+            looked_at: here.log,
             position: here.class(thread).position,
-            accessed: Rc::default(),
+            ..Stood::default()
         };
         let mut seen = Vec::new();
         for first in here.state.threads().collect::<Vec<_>>() {
@@ -553,8 +559,7 @@ impl Search<'_, '_> {
         steps > 0
     }
 
-    fn note(&mut self, now: &Simulation<'_>, thread: u32, key: Key, still: Option<Still>, onward: Onward) {
-        let place = |thread: u32| now.class(thread).position;
+    fn note(&mut self, now: &mut Simulation<'_>, thread: u32, key: Key, still: Option<Still>, onward: Onward) {
         let middle = still.filter(|still| still.in_the_middle);
         let rank = match (&key, middle) {
             (Key::Standstill(_) | Key::Deadlock(_), _) => STANDSTILL,
@@ -562,6 +567,7 @@ impl Search<'_, '_> {
             (_, Some(still)) if now.is_torn(thread, still.thread) => TORN,
             (_, Some(_)) => IN_THE_MIDDLE,
         };
+        let place = |thread: u32| now.class(thread).position;
         let other = middle.map_or(0, |still| {
             if still.thread == thread {
                 now.stood.position
@@ -601,7 +607,7 @@ impl Search<'_, '_> {
     }
 
     /// Notes that nobody can go on, as far as is known, though not all have ended.
-    fn note_standstill(&mut self, now: &Simulation<'_>, still: Option<Still>) {
+    fn note_standstill(&mut self, now: &mut Simulation<'_>, still: Option<Still>) {
         if self.left == 0 || now.state.threads().any(|thread| now.open_at(thread).is_some()) {
             return;
         }
@@ -656,6 +662,8 @@ struct Simulation<'t> {
     state: State,
     turns: Chain,
     log: Chain,
+    /// Of each shared cell its last write, by its link in the log: the later, the higher. 0 if there is none.
+    written: Vec<u32>,
     /// Which threads have done what others could tell.
     has_done: Vec<bool>,
     switches: u32,
@@ -671,6 +679,9 @@ struct Stood {
     position: u64,
     /// What it had accessed, once that was asked for: each time costs as much as all that was simulated.
     accessed: Rc<OnceCell<Cells>>,
+    /// Whether others have written any of that since, as far as was looked: that is asked again and again.
+    is_changed: bool,
+    looked_at: Chain,
 }
 
 /// The cells that a thread has accessed, and those that it has written, a bit for each.
@@ -683,15 +694,30 @@ impl Cells {
     fn has(cells: &[u64], cell: u32) -> bool {
         cells[cell as usize / 64] >> (cell % 64) & 1 != 0
     }
+
+    fn have_any(cells: &[u64], of: &[u32]) -> bool {
+        of.iter().any(|&cell| Cells::has(cells, cell))
+    }
 }
 
 #[derive(Clone, Copy)]
 struct Accessed {
     thread: u32,
-    cell: u32,
+    /// The class of the access, which has the cells: one that frees a block may have thousands.
+    class: u32,
     writes: bool,
-    /// Where in the code.
-    position: u64,
+}
+
+/// Whether two accesses have a cell in common.
+fn meet(one: &[u32], other: &[u32]) -> bool {
+    let (few, many) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    few.iter().any(|&cell| has(many, cell))
+}
+
+/// Whether an access is one of this cell, too. Mostly it is not even near it.
+fn has(cells: &[u32], cell: u32) -> bool {
+    let is_between = cells.first().is_some_and(|&first| first <= cell) && cells.last().is_some_and(|&last| cell <= last);
+    is_between && cells.binary_search(&cell).is_ok()
 }
 
 impl<'t> Simulation<'t> {
@@ -704,6 +730,7 @@ impl<'t> Simulation<'t> {
             state,
             turns: Chain::default(),
             log: Chain::default(),
+            written: vec![0; tables.initial.len()],
             has_done: vec![false; count],
             switches: 0,
             stood: Stood::default(),
@@ -755,14 +782,14 @@ impl<'t> Simulation<'t> {
                 AccessKind::AtomicRead => !class.edges[edge as usize].leaves.is_empty(),
                 AccessKind::Write | AccessKind::AtomicWrite | AccessKind::Free => true,
             };
-            for &cell in &class.cells {
-                let accessed = Accessed {
-                    thread,
-                    cell,
-                    writes,
-                    position: class.position,
-                };
-                self.past.log.push(&mut self.log, accessed);
+            let accessed = Accessed {
+                thread,
+                class: self.state.at[thread as usize],
+                writes,
+            };
+            self.past.log.push(&mut self.log, accessed);
+            if writes {
+                (class.cells.iter()).for_each(|&cell| self.written[cell as usize] = self.log.last);
             }
         }
         self.has_done[thread as usize] |= self.is_visible(thread);
@@ -789,10 +816,9 @@ impl<'t> Simulation<'t> {
 
     /// Where that was written which a thread's next operation would read; 0 if it was there at first.
     fn written_at(&self, thread: u32) -> u64 {
-        let cells = &self.class(thread).cells;
-        let mut before = self.past.log.back(self.log);
-        let last = before.find(|one| one.writes && cells.contains(&one.cell));
-        last.map_or(0, |one| one.position)
+        let writes = self.class(thread).cells.iter().map(|&cell| self.written[cell as usize]);
+        let last = writes.max().and_then(|link| self.past.log.get(link));
+        last.map_or(0, |one| self.tables.class(one.class).position)
     }
 
     /// Whether a thread cannot go on, unless it gives up, of which nothing is known.
@@ -820,23 +846,42 @@ impl<'t> Simulation<'t> {
     /// Whether what is open comes of steps between which another thread came: the one that stood still has accessed,
     /// before, what another wrote since; or it will write again what it has accessed and is now read; or it has written
     /// half of what is read.
-    fn is_torn(&self, thread: u32, still: u32) -> bool {
-        let log = &self.past.log;
-        let since = || {
-            log.back(self.log)
-                .take((self.log.count - self.stood.log.count) as usize)
-        };
-        let before = self.stood.accessed.get_or_init(|| self.accessed_by(still));
+    fn is_torn(&mut self, thread: u32, still: u32) -> bool {
         if thread == still {
-            return since().any(|one| one.writes && one.thread != still && Cells::has(&before.touched, one.cell));
+            return self.is_changed(still);
         }
         let read = &self.class(thread).cells;
-        let will_write = self.will_write(still);
-        if !read.iter().any(|cell| will_write.contains(cell)) {
+        if !self.will_write(still, read) {
             return false;
         }
-        read.iter().any(|&cell| Cells::has(&before.touched, cell))
-            || since().any(|one| one.thread == thread && Cells::has(&before.written, one.cell))
+        let before = self.stood.accessed.get_or_init(|| self.accessed_by(still));
+        Cells::have_any(&before.touched, read)
+            || (self.since(self.stood.log)).any(|one| {
+                one.thread == thread && Cells::have_any(&before.written, &self.tables.class(one.class).cells)
+            })
+    }
+
+    /// What was accessed since, the last access first.
+    fn since(&self, earlier: Chain) -> impl Iterator<Item = Accessed> + '_ {
+        self.past
+            .log
+            .back(self.log)
+            .take((self.log.count - earlier.count) as usize)
+    }
+
+    /// Whether others have written, since, what the thread that stood still had accessed. Each access is looked at once.
+    fn is_changed(&mut self, still: u32) -> bool {
+        if !self.stood.is_changed {
+            let before = self.stood.accessed.get_or_init(|| self.accessed_by(still));
+            let changes = |one: Accessed| {
+                let cells = &self.tables.class(one.class).cells;
+                one.writes && one.thread != still && Cells::have_any(&before.touched, cells)
+            };
+            let is_changed = self.since(self.stood.looked_at).any(changes);
+            self.stood.is_changed = is_changed;
+            self.stood.looked_at = self.log;
+        }
+        self.stood.is_changed
     }
 
     /// What a thread had accessed when it stood still.
@@ -844,30 +889,31 @@ impl<'t> Simulation<'t> {
         let words = self.tables.initial.len().div_ceil(64);
         let (mut touched, mut written) = (vec![0; words], vec![0; words]);
         for one in self.past.log.back(self.stood.log).filter(|one| one.thread == thread) {
-            let (word, bit) = (one.cell as usize / 64, 1 << (one.cell % 64));
-            touched[word] |= bit;
-            if one.writes {
-                written[word] |= bit;
+            for cell in &self.tables.class(one.class).cells {
+                let (word, bit) = (*cell as usize / 64, 1 << (cell % 64));
+                touched[word] |= bit;
+                if one.writes {
+                    written[word] |= bit;
+                }
             }
         }
         Cells { touched, written }
     }
 
-    /// The cells that a thread goes on to write without another look at them, as far as its first known history tells.
-    fn will_write(&self, thread: u32) -> Vec<u32> {
-        let (mut cells, mut renewed): (Vec<u32>, Vec<u32>) = Default::default();
+    /// Whether a thread goes on to write any of these cells without another look at it, as far as its first known history
+    /// tells.
+    fn will_write(&self, thread: u32, cells: &[u32]) -> bool {
+        let mut cells = cells.to_vec();
         let mut class = self.class(thread);
         for _ in 0..LOOKAHEAD {
             match class.act {
-                Act::Access(AccessKind::Write | AccessKind::AtomicWrite | AccessKind::Free) => {
-                    let blind = class.cells.iter().filter(|cell| !renewed.contains(*cell));
-                    cells.extend(blind);
+                Act::Access(AccessKind::Write | AccessKind::AtomicWrite | AccessKind::Free)
+                    if meet(&cells, &class.cells) =>
+                {
+                    return true;
                 }
                 // Writing and reading in one step, it loses nothing that comes before.
-                Act::Access(AccessKind::AtomicRead) => {
-                    let again = class.cells.iter().filter(|cell| !cells.contains(cell));
-                    renewed.extend(again);
-                }
+                Act::Access(AccessKind::AtomicRead) => cells.retain(|&cell| !has(&class.cells, cell)),
                 _ => {}
             }
             match class.edges.first() {
@@ -875,6 +921,6 @@ impl<'t> Simulation<'t> {
                 None => break,
             }
         }
-        cells
+        false
     }
 }

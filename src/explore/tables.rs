@@ -88,7 +88,7 @@ pub(crate) struct Class {
     apart: u32,
     pub position: u64,
     pub patience: Patience,
-    /// The shared cells that it accesses.
+    /// The shared cells that it accesses, in ascending order.
     pub cells: Vec<u32>,
     /// What a write leaves in them.
     pub leaves: Vec<Held>,
