@@ -118,6 +118,17 @@ fn a_thread_that_waits_for_a_plain_flag_rests() {
 }
 
 #[test]
+fn a_thread_that_sleeps_until_somebody_outside_answers_is_not_woken_all_the_time() {
+    let program = Program::instrumented("polls_asleep", "polls_asleep");
+    for policy in ["random", "pct", "pos", "fifo"] {
+        let (output, recorded) = program.record(policy, &["--policy", policy], &[]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        // Tens of thousands if each sleep is over at once.
+        assert!(recorded.events.len() < 1_000, "{policy}: {}", recorded.events.len());
+    }
+}
+
+#[test]
 fn a_thread_that_comes_to_no_hook_loses_its_turn() {
     for (optimized, policy) in [("-O0", "fifo"), ("-O2", "random")] {
         let flags = ["-fsanitize=thread", optimized];

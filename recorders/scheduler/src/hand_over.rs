@@ -43,6 +43,7 @@ impl<H: Host> Scheduler<H> {
         }
         self.sleepers.set(0);
         self.outside.set(0);
+        self.woken_in_vain.set(0);
         self.gone.set(0);
         self.watcher.set(None);
         self.leaving.set(0);
@@ -115,6 +116,7 @@ impl<H: Host> Scheduler<H> {
         }
         if me.state.load(Relaxed) == state::OUTSIDE {
             scheduler.outside.set(scheduler.outside.get() - 1);
+            scheduler.woken_in_vain.set(0);
         }
         scheduler.make_ready(me);
         if scheduler.holder().is_none() {

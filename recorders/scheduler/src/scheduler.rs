@@ -38,6 +38,8 @@ pub struct Scheduler<H: Host> {
     pub(crate) outside: Cell<usize>,
     /// How many of them the kernel has ended: they do not come back, nor say so.
     pub(crate) gone: Cell<usize>,
+    /// How often threads that slept were woken, as nobody else could go on, since somebody came back from outside.
+    pub(crate) woken_in_vain: Cell<u32>,
     pub(crate) watcher: Cell<Option<&'static H::Thread>>,
     /// Those that are to be woken when the scheduler is unlocked.
     roused: [Cell<Option<&'static H::Thread>>; 2],
@@ -98,6 +100,7 @@ impl<H: Host> Scheduler<H> {
                 yields_in_vain: Cell::new(0),
                 outside: Cell::new(0),
                 gone: Cell::new(0),
+                woken_in_vain: Cell::new(0),
                 watcher: Cell::new(None),
                 roused: [Cell::new(None), Cell::new(None)],
                 leaving: Cell::new(0),
@@ -175,13 +178,17 @@ impl<H: Host> Scheduler<H> {
             return Some(self.ready.remove(at));
         }
         let ready = self.ready.len();
+        let most = if self.time_goes_on_by_itself() { 0 } else { usize::MAX };
+        let sleepers = self.sleepers().take(most);
         let next = match self
             .choices
-            .pick(self.ready.iter().chain(self.sleepers()).map(|thread| &**thread))
+            .pick(self.ready.iter().chain(sleepers).map(|thread| &**thread))
         {
             Some(at) if at < ready => self.ready.remove(at),
             Some(at) => {
                 let sleeper = self.sleepers().nth(at - ready)?;
+                let in_vain = self.woken_in_vain.get();
+                self.woken_in_vain.set(in_vain + u32::from(self.waits_for_outside()));
                 self.wake_at_its_deadline(sleeper)?
             }
             None => self.wake_at_its_deadline(self.next_deadline()?)?,
@@ -257,6 +264,20 @@ impl<H: Host> Scheduler<H> {
         let latest = self.exiting.latest(|| self.host.now());
         let may_wake = move |thread: &&'static H::Thread| thread.may_wake.get() && thread.deadline.get() <= latest;
         self.blocked.iter().take(most).filter(may_wake)
+    }
+
+    /// Whether nobody can go on but those who sleep, while others wait for somebody outside of the program.
+    fn waits_for_outside(&self) -> bool {
+        self.ready.is_empty() && self.outside.get() > 0
+    }
+
+    /// Whether those who sleep do so until their time is over: they have woken again and again, and nobody came back
+    /// from outside. A loop that sleeps until a server has nothing more to do would record millions of events otherwise,
+    /// and skip a month.
+    fn time_goes_on_by_itself(&self) -> bool {
+        /// So often in a row they may wake at once.
+        const FEW: u32 = 8;
+        self.waits_for_outside() && self.woken_in_vain.get() >= FEW
     }
 
     /// Whether the running thread is the only one that can run.
@@ -373,15 +394,16 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// Wakes all whose deadline is not after `now`, but for those that may wake at any point: when, must not depend on
-    /// the machine. The earliest deadline of the others.
+    /// the machine, unless only time goes on. The earliest deadline of the others.
     pub(crate) fn expire(&self, now: i64) -> i64 {
         if self.plan.is_followed() {
             return NEVER;
         }
         loop {
+            let all = self.holder().is_none() && self.time_goes_on_by_itself();
             let earliest = (0..)
                 .zip(self.blocked.iter())
-                .filter(|(_, thread)| !thread.may_wake.get())
+                .filter(|(_, thread)| all || !thread.may_wake.get())
                 .min_by_key(|(_, thread)| thread.deadline.get());
             match earliest {
                 Some((at, thread)) if thread.deadline.get() <= now => self.unblock(at, Woken::Deadline),
