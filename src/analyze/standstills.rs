@@ -21,7 +21,7 @@ use crate::semantics::blocking::ends_by_anybody;
 use crate::trace::{CodePosition, EventId, Op, ThreadId, Trace};
 use crate::verdict::{Deadlock, DeadlockKind, Rejected, Verdict};
 use hashbrown::{HashMap, HashSet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Events that are executed in all of a trace's runs together, beside the trace itself.
 const MAX_STEPS: u64 = 1_000_000;
@@ -189,15 +189,13 @@ impl Search<'_, '_> {
         if !self.met.insert((done, run.held.clone())) {
             return;
         }
+        // A run of many threads takes long to begin.
+        self.left = self.left.saturating_sub(threads.len() as u64);
+        let others = threads.iter().filter(|thread| !run.held.contains(thread));
+        let mut next: BTreeSet<EventId> = others.filter_map(|&thread| state.next(thread)).collect();
         loop {
-            let mut next: Vec<EventId> = threads
-                .iter()
-                .filter(|thread| !run.held.contains(thread))
-                .filter_map(|&thread| state.next(thread))
-                .collect();
-            next.sort_unstable();
-            let mut goes_on = false;
-            for event in next {
+            let mut done = None;
+            for &event in &next {
                 if self.left == 0 {
                     return;
                 }
@@ -213,17 +211,19 @@ impl Search<'_, '_> {
                     if let Op::Notify { .. } = trace.op(event) {
                         run.wakes.extend(step.woken.iter().map(|&woken| (event, woken)));
                     }
-                    goes_on = true;
+                    done = Some(event);
                     break;
                 }
             }
-            if goes_on {
-                continue;
-            }
-            if run.held.is_empty() {
-                break;
-            }
-            run.held.remove(0);
+            let goes_on = match done {
+                Some(event) => {
+                    next.remove(&event);
+                    trace.thread(event)
+                }
+                None if run.held.is_empty() => break,
+                None => run.held.remove(0),
+            };
+            next.extend(state.next(goes_on));
         }
         let (kind, all) = match state.standstill() {
             Some(waiting) => (DeadlockKind::Standstill, vec![waiting]),
