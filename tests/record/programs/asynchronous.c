@@ -1,4 +1,4 @@
-/* Threads that may be cancelled anywhere: while they compute, at once, when they let it, while they handle a signal. */
+/* Threads that may be cancelled anywhere: while they compute or wait, at once, when they let it. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -6,7 +6,8 @@
 
 enum { ROUNDS = 5 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, held = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t held_too = PTHREAD_RWLOCK_INITIALIZER;
 static volatile long numbers[64], started, cleaned, after;
 static int atomic;
 
@@ -102,9 +103,31 @@ static void *later(void *unused) {
     return 0;
 }
 
+/* POSIX does not allow that, but the C library does it. */
+static void *waits_for_a_lock(void *unused) {
+    pthread_cleanup_push(clean, 0);
+    start();
+    pthread_mutex_lock(&held);
+    abort();
+    pthread_cleanup_pop(0);
+    return 0;
+}
+
+static void *waits_for_a_writer(void *unused) {
+    pthread_cleanup_push(clean, 0);
+    start();
+    pthread_rwlock_rdlock(&held_too);
+    abort();
+    pthread_cleanup_pop(0);
+    return 0;
+}
+
 int main(void) {
-    void *(*kinds[])(void *) = {computes, waits, sleeps, puts_it_off, by_itself, later, computes};
+    void *(*kinds[])(void *) = {computes, waits, sleeps, puts_it_off, by_itself, later, computes, waits_for_a_lock,
+                                waits_for_a_writer};
     enum { KINDS = sizeof kinds / sizeof *kinds };
+    pthread_mutex_lock(&held);
+    pthread_rwlock_wrlock(&held_too);
     for (int round = 0; round < ROUNDS; round++) {
         pthread_t threads[KINDS];
         started = cleaned = after = 0;

@@ -76,7 +76,7 @@ pub unsafe fn acquire(inside: &RuntimeGuard, mutex: *mut pthread_mutex_t, deadli
         }
         let until = try_again_at(deadline, field(mutex, KIND) & SHARED != 0, mutex);
         pending::waits(inside.thread(), Waits::Acquire, mutex as usize, pc, until);
-        if baton::block(inside.thread(), mutex as usize, until) == Woken::Deadline && until == deadline {
+        if inside.wait(mutex as usize, until) == Woken::Deadline && until == deadline {
             clocks::waited_until(deadline);
             return libc::ETIMEDOUT;
         }

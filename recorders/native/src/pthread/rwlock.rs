@@ -60,7 +60,7 @@ unsafe fn lock_until(
         }
         let until = try_again_at(deadline, is_shared(lock), lock);
         pending::waits(inside.thread(), Waits::Acquire, lock as usize, pc, until);
-        if baton::block(inside.thread(), lock as usize, until) == Woken::Deadline && until == deadline {
+        if inside.wait(lock as usize, until) == Woken::Deadline && until == deadline {
             clocks::waited_until(deadline);
             known.not_taken(shared, pc);
             return libc::ETIMEDOUT;

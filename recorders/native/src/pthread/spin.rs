@@ -30,7 +30,7 @@ unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_
         // It does not say itself whether processes share it.
         let until = try_again_at(NEVER, true, lock);
         pending::waits(inside.thread(), Waits::Acquire, lock as usize, pc, until);
-        baton::block(inside.thread(), lock as usize, until);
+        inside.wait(lock as usize, until);
     }
 }
 

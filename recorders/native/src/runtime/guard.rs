@@ -4,7 +4,7 @@ use crate::events::pending;
 use crate::platform::real;
 use crate::scheduling::baton::{self, Process, SCHEDULER};
 use crate::scheduling::recording::{self, Phase, RING};
-use crate::scheduling::thread::{Thread, UNRECORDED, set_slot, slot};
+use crate::scheduling::thread::{Thread, UNRECORDED, Woken, set_slot, slot};
 use crate::scheduling::{fast_path, plan};
 use core::ops::Deref;
 use core::ptr;
@@ -202,6 +202,21 @@ impl RuntimeGuard {
         Process::note_cancellation(self.0);
         // SAFETY: the frames up to the program's have nothing to undo but leaving the runtime.
         self.in_program(|| unsafe { real::pthread_testcancel() });
+    }
+
+    /// Waits where the program's thread may not be cancelled, unless it may be anywhere.
+    pub fn wait(&self, key: usize, deadline: i64) -> Woken {
+        if !self.asynchronous.get() {
+            return baton::block(self.0, key, deadline);
+        }
+        if self.ends_at_hook() {
+            self.may_be_cancelled();
+        }
+        let woken = baton::block_cancellably(self.0, key, deadline);
+        if self.ends_at_hook() {
+            self.may_be_cancelled();
+        }
+        woken
     }
 
     /// The same thread once more, for a part of the runtime that has only the thread: it is inside.
