@@ -54,6 +54,9 @@ const MOST_PLACES: usize = 256;
 /// Points of a thread that wait until it has given a lock back; of the first of more, that is not waited for.
 const MOST_COMING: usize = 1 << 12;
 
+/// Events of a trace that is kept as steps, of 24 bytes each.
+const MOST_KEPT: u64 = 4_000_000;
+
 /// Code positions that need not be asked about: a power of two.
 const RECENT: usize = 1 << 10;
 
@@ -184,6 +187,8 @@ pub(super) struct Delays {
     /// By thread: what forked it, and who did.
     forks: HashMap<ThreadId, (EventId, ThreadId)>,
     promising: u32,
+    /// The trace as steps of a plan, once these were asked for.
+    kept: Vec<(ThreadId, Words)>,
 }
 
 /// A walk over the trace.
@@ -351,6 +356,7 @@ impl Delays {
             woken,
             forks,
             promising: 0,
+            kept: Vec::new(),
         };
         for mut visitors in meetings {
             visitors.sort_unstable_by_key(|&(thread, _)| thread);
@@ -451,7 +457,7 @@ impl Delays {
     ///
     /// # Errors
     /// [`ReadError`], if a block of the file cannot be read.
-    pub(super) fn steps(&self, delay: Delay) -> Result<Vec<Words>, ReadError> {
+    pub(super) fn steps(&mut self, delay: Delay) -> Result<Vec<Words>, ReadError> {
         // Each thread that is to go on, up to which event.
         let mut goes_on: HashMap<ThreadId, EventId> = HashMap::new();
         let mut thread = delay.goes_first;
@@ -464,17 +470,43 @@ impl Delays {
         let (mut steps, mut resumed) = (Vec::new(), Vec::new());
         let most_resumed = if delay.resumes { LOOKED_AT as usize } else { 0 };
         let last = u64::from(delay.until.0);
-        each_event(&self.file, last, |number, event| {
-            let id = EventId(number as u32);
-            let is_resumed = event.thread == delay.stopped && id >= delay.stop && resumed.len() < most_resumed;
-            if id < delay.stop || is_resumed || goes_on.get(&event.thread).is_some_and(|&last| id <= last) {
-                let woken = self.woken.get(&number).copied();
-                let words = Step::of_event(event, self.file.tables(), woken).to_plan().encode();
-                if is_resumed { &mut resumed } else { &mut steps }.push(words);
+        let goes_on = |id: EventId, thread: ThreadId| goes_on.get(&thread).is_some_and(|&last| id <= last);
+        self.each_step(last, |id, thread, words| {
+            if thread == delay.stopped && id >= delay.stop && resumed.len() < most_resumed {
+                resumed.push(words());
+            } else if id < delay.stop || goes_on(id, thread) {
+                steps.push(words());
             }
         })?;
         steps.append(&mut resumed);
         Ok(steps)
+    }
+
+    /// Shows each event up to the last one as a step of a plan. What a trace of usual length has is kept: to decode it
+    /// each time would take as long as to record it.
+    fn each_step(
+        &mut self,
+        last: u64,
+        mut see: impl FnMut(EventId, ThreadId, &dyn Fn() -> Words),
+    ) -> Result<(), ReadError> {
+        let Delays { file, woken, kept, .. } = self;
+        let words = |number: u64, event: &Event| {
+            let step = Step::of_event(event, file.tables(), woken.get(&number).copied());
+            step.to_plan().encode()
+        };
+        if file.len() > MOST_KEPT {
+            return each_event(file, last, |number, event| {
+                see(EventId(number as u32), event.thread, &|| words(number, event));
+            });
+        }
+        if kept.is_empty() {
+            each_event(file, u64::MAX, |number, event| kept.push((event.thread, words(number, event))))?;
+        }
+        let until = kept.len().min(last as usize + 1);
+        for (number, (thread, words)) in (0..).zip(&kept[..until]) {
+            see(EventId(number), *thread, &|| *words);
+        }
+        Ok(())
     }
 }
 
