@@ -151,6 +151,18 @@ fn c11_threads() {
 }
 
 #[test]
+fn an_initialization_that_does_not_return_is_made_again() {
+    for recorded in Program::instrumented("once_in_vain", "once_in_vain").record_often() {
+        // Two of each: in vain, and for good. (The C++ library may have one of its own.)
+        let begun = count(&recorded, |op| matches!(op, Op::OnceBegin { .. }));
+        assert!((4..=5).contains(&begun), "{begun}");
+        assert_eq!(count(&recorded, |op| matches!(op, Op::OnceEnd { .. })), begun);
+        // Main and the other thread of either cell.
+        assert!(count(&recorded, |op| matches!(op, Op::OnceWait { .. })) >= 2);
+    }
+}
+
+#[test]
 fn function_local_statics_of_cpp() {
     for recorded in Program::instrumented("statics", "statics").record_often() {
         assert_eq!(count(&recorded, |op| matches!(op, Op::OnceBegin { .. })), 1);

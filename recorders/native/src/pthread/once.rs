@@ -5,6 +5,7 @@ use crate::events::pending;
 use crate::events::picture::export_shown;
 use crate::platform::glibc::ONCE_DONE as DONE;
 use crate::platform::real;
+use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::baton;
 use crate::scheduling::thread::NEVER;
 use core::sync::atomic::AtomicI32;
@@ -40,8 +41,10 @@ pub unsafe extern "C-unwind" fn once(control: *mut c_int, routine: unsafe extern
             NOT_STARTED => {
                 state.store(STARTED, Release);
                 record(OnceStep::Begin);
+                let in_vain = InVain { state, pc };
                 // SAFETY: the program's own routine.
                 inside.in_program(|| unsafe { routine() });
+                core::mem::forget(in_vain);
                 state.store(DONE, Release);
                 record(OnceStep::End);
                 baton::wake(key, usize::MAX);
@@ -51,6 +54,30 @@ pub unsafe extern "C-unwind" fn once(control: *mut c_int, routine: unsafe extern
                 pending::waits(inside.thread(), Waits::Once, key, pc, NEVER);
                 baton::block(inside.thread(), key, NEVER);
             }
+        }
+    }
+}
+
+/// What is left of an initialization that does not return, but throws, or whose thread ends: the next thread tries again.
+struct InVain<'c> {
+    state: &'c AtomicI32,
+    pc: usize,
+}
+
+impl Drop for InVain<'_> {
+    fn drop(&mut self) {
+        let key = self.state.as_ptr() as u64;
+        let inside = RuntimeGuard::enter();
+        self.state.store(NOT_STARTED, Release);
+        if inside.is_some() {
+            // What it did is done; a second beginning is a new once cell.
+            pending::push(Record::Once {
+                pc: self.pc as u64,
+                once: key,
+                step: OnceStep::End,
+            });
+            pending::push(Record::Destroy { object: key });
+            baton::wake(key as usize, usize::MAX);
         }
     }
 }
