@@ -500,7 +500,9 @@ impl Delays {
             });
         }
         if kept.is_empty() {
-            each_event(file, u64::MAX, |number, event| kept.push((event.thread, words(number, event))))?;
+            each_event(file, u64::MAX, |number, event| {
+                kept.push((event.thread, words(number, event)))
+            })?;
         }
         let until = kept.len().min(last as usize + 1);
         for (number, (thread, words)) in (0..).zip(&kept[..until]) {

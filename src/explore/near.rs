@@ -710,13 +710,18 @@ struct Accessed {
 
 /// Whether two accesses have a cell in common.
 fn meet(one: &[u32], other: &[u32]) -> bool {
-    let (few, many) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    let (few, many) = if one.len() <= other.len() {
+        (one, other)
+    } else {
+        (other, one)
+    };
     few.iter().any(|&cell| has(many, cell))
 }
 
 /// Whether an access is one of this cell, too. Mostly it is not even near it.
 fn has(cells: &[u32], cell: u32) -> bool {
-    let is_between = cells.first().is_some_and(|&first| first <= cell) && cells.last().is_some_and(|&last| cell <= last);
+    let is_between =
+        cells.first().is_some_and(|&first| first <= cell) && cells.last().is_some_and(|&last| cell <= last);
     is_between && cells.binary_search(&cell).is_ok()
 }
 

@@ -141,10 +141,7 @@ fn what_was_left_in_half_of_a_read_hides_nothing_of_the_other_half() {
     // The block that is allocated first is taken for the stack of the first thread. One thread writes half of it, and
     // another one reads the whole: nobody has written the other half.
     let (block, whole) = (1, 2);
-    let pass_on = [
-        Instruction::Alloc { into: block },
-        write(0, Term::Plus(block, 0)),
-    ];
+    let pass_on = [Instruction::Alloc { into: block }, write(0, Term::Plus(block, 0))];
     let writer = [
         read(0, block),
         Instruction::WriteAt {

@@ -39,6 +39,18 @@ fn handlers_that_run_late_say_where_the_program_goes_on() {
 }
 
 #[test]
+fn handlers_are_recorded_however_they_were_set() {
+    const KINDS: u64 = 6;
+    for recorded in Program::instrumented("handlers", "handlers").record_often() {
+        for kind in 1..=KINDS {
+            let writes = |op: &Op| matches!(op, Op::Write { value, mem } if mem.size == 4 && *value == 0x7700 + kind);
+            assert_eq!(count(&recorded, writes), 1, "{kind}");
+        }
+        assert!(recorded.tables.meta.degraded.is_empty());
+    }
+}
+
+#[test]
 fn threads_that_are_cancelled_anywhere_end_between_two_accesses() {
     const ROUNDS: usize = 5;
     const KINDS: usize = 9;

@@ -448,7 +448,26 @@ pub fn forget(thread: &Thread) {
     thread.deferred.store(0, Relaxed);
 }
 
-unsafe extern "C-unwind" fn set_action(signal: c_int, new: *const Action, old: *mut Action, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn set_program_action(
+    signal: c_int,
+    new: *const Action,
+    old: *mut Action,
+    pc: usize,
+) -> c_int {
+    // SAFETY: the program's own arguments.
+    let result = unsafe { set_action(signal, new, old, pc) };
+    if result == 0
+        && !old.is_null()
+        && let Some(_inside) = RuntimeGuard::enter()
+    {
+        pending::write_range_now(old as usize, size_of::<Action>(), pc);
+    }
+    result
+}
+
+/// # Safety
+/// The actions are null, or there is one.
+unsafe fn set_action(signal: c_int, new: *const Action, old: *mut Action, pc: usize) -> c_int {
     let known = (1..SIGNALS as c_int).contains(&signal);
     // SAFETY: the program's own arguments.
     unsafe {
@@ -512,17 +531,67 @@ unsafe extern "C-unwind" fn set_action(signal: c_int, new: *const Action, old: *
     }
 }
 
-unsafe extern "C-unwind" fn set_handler(signal: c_int, handler: usize, pc: usize) -> usize {
+/// Sets what happens on a signal, with flags as glibc sets them; what happened before.
+fn set_with(signal: c_int, handler: usize, flags: c_int, pc: usize) -> usize {
     // SAFETY: all zeros is an action; its set is empty.
     let mut new: Action = unsafe { MaybeUninit::zeroed().assume_init() };
     let mut old = new;
     new.sa_sigaction = handler;
-    // As glibc's own.
-    new.sa_flags = libc::SA_RESTART;
+    new.sa_flags = flags;
     // SAFETY: two actions.
     match unsafe { set_action(signal, &new, &mut old, pc) } {
         0 => old.sa_sigaction,
         _ => libc::SIG_ERR,
+    }
+}
+
+unsafe extern "C-unwind" fn set_handler(signal: c_int, handler: usize, pc: usize) -> usize {
+    set_with(signal, handler, libc::SA_RESTART, pc)
+}
+
+/// What `signal` is in a program that asks for X/Open's functions alone, or for those of ISO C: the handler runs once.
+unsafe extern "C-unwind" fn set_handler_once(signal: c_int, handler: usize, pc: usize) -> usize {
+    set_with(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER, pc)
+}
+
+/// System V's: it also says whether the signal was blocked, which it is no more.
+unsafe extern "C-unwind" fn set_and_unblock(signal: c_int, handler: usize, pc: usize) -> usize {
+    const HOLD: usize = 2;
+    let how = if handler == HOLD {
+        libc::SIG_BLOCK
+    } else {
+        libc::SIG_UNBLOCK
+    };
+    let before = match handler {
+        HOLD => {
+            // SAFETY: all zeros is an action; nothing is set.
+            let mut old: Action = unsafe { MaybeUninit::zeroed().assume_init() };
+            // SAFETY: an action.
+            match unsafe { set_action(signal, core::ptr::null(), &mut old, pc) } {
+                0 => old.sa_sigaction,
+                _ => libc::SIG_ERR,
+            }
+        }
+        handler => set_with(signal, handler, 0, pc),
+    };
+    if before == libc::SIG_ERR {
+        return before;
+    }
+    // SAFETY: two sets, of which the functions make all.
+    let was_blocked = unsafe {
+        let (mut set, mut old) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), signal);
+        libc::pthread_sigmask(how, set.as_ptr(), old.as_mut_ptr());
+        libc::sigismember(old.as_ptr(), signal) == 1
+    };
+    if was_blocked { HOLD } else { before }
+}
+
+unsafe extern "C-unwind" fn ignore(signal: c_int, pc: usize) -> c_int {
+    match set_with(signal, libc::SIG_IGN, 0, pc) {
+        libc::SIG_ERR => -1,
+        _ => 0,
     }
 }
 
@@ -664,8 +733,14 @@ pub unsafe fn by_system_call(
 }
 
 export! {
-    sigaction = set_action, "rcx";
+    sigaction = set_program_action, "rcx";
     signal = set_handler, "rdx";
+    bsd_signal = set_handler, "rdx";
+    ssignal = set_handler, "rdx";
+    sysv_signal = set_handler_once, "rdx";
+    __sysv_signal = set_handler_once, "rdx";
+    sigset = set_and_unblock, "rdx";
+    sigignore = ignore, "rsi";
     raise = send_to_itself, "rsi";
     kill = send_to_process, "rdx";
     killpg = send_to_group, "rdx";
