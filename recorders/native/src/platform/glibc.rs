@@ -8,6 +8,8 @@ use crate::platform::{real, sys};
 use core::ffi::{CStr, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Relaxed, Release};
 use libc::{c_int, pthread_mutex_t};
 
 /// Offsets into `pthread_mutex_t`, and what is there.
@@ -24,6 +26,8 @@ pub mod mutex {
     pub const SHARED: i32 = 128;
     /// The bit of the kind of those whose next owner learns that the last one ended.
     pub const ROBUST: i32 = 16;
+    /// The bit of the kind of those whose owners inherit the priorities of who waits: the kernel gives them back.
+    pub const INHERITS: i32 = 32;
     /// In place of the owner of a robust one whose last owner ended, until it is said to be consistent.
     pub const INCONSISTENT: i32 = i32::MAX;
     /// In place of the owner of a robust one that nobody may take any more.
@@ -126,6 +130,36 @@ impl RobustMutexes {
         // SAFETY: an entry's first word leads to the next one; only its own thread changes the list.
         let next = unsafe { (at as *const usize).read_volatile() } & !INHERITS;
         (next != self.head && next != 0).then_some(next)
+    }
+
+    /// Gives a mutex back as the kernel does when its owner is gone: the next owner learns of that.
+    ///
+    /// # Safety
+    /// It is one of the list's, which nobody uses meanwhile, and does not inherit priorities.
+    pub unsafe fn abandon(&self, mutex: *mut pthread_mutex_t) {
+        const WAITERS: u32 = 1 << 31;
+        const OWNER_DIED: u32 = 1 << 30;
+        const ONE: usize = 1;
+        // SAFETY: the lock's word is at the start of a mutex, aligned.
+        let word = unsafe { AtomicU32::from_ptr(mutex.byte_add(mutex::STATE).cast()) };
+        let left = |before: u32| Some(before & WAITERS | OWNER_DIED);
+        if let Ok(before) = word.fetch_update(Release, Relaxed, left)
+            && before & WAITERS != 0
+        {
+            // Of another process.
+            let at = word.as_ptr() as usize;
+            // SAFETY: the kernel uses the address alone.
+            unsafe { sys::call(libc::SYS_futex, at, libc::FUTEX_WAKE as usize, ONE, 0) };
+        }
+    }
+
+    /// Leaves nothing of the list for the kernel to give back.
+    ///
+    /// # Safety
+    /// The calling thread is at its end, and takes no more mutexes.
+    pub unsafe fn forget_all(&self) {
+        // SAFETY: an empty list leads to its own head.
+        unsafe { (self.head as *mut usize).write_volatile(self.head) };
     }
 
     /// The mutex that an entry is in.

@@ -6,7 +6,9 @@ use crate::events::moment::Moments;
 use crate::events::pending;
 use crate::events::picture::export_shown;
 use crate::platform::glibc::RobustMutexes;
-use crate::platform::glibc::mutex::{DEPTH, INCONSISTENT, KIND, NOT_RECOVERABLE, OWNER, ROBUST, SHARED, STATE};
+use crate::platform::glibc::mutex::{
+    DEPTH, INCONSISTENT, INHERITS, KIND, NOT_RECOVERABLE, OWNER, ROBUST, SHARED, STATE,
+};
 use crate::platform::real;
 use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::thread::{NEVER, Woken};
@@ -101,15 +103,16 @@ pub unsafe fn give_back(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
     result
 }
 
-/// The robust mutexes that a thread holds at its end are given back: the next owner learns of it. The kernel does that
-/// when the thread is gone; nobody else runs until then.
+/// The robust mutexes that a thread holds at its end are given back: the next owner learns of it. The kernel would do
+/// that when the thread is gone, which may be after the next owner has asked.
 pub fn leave_robust_ones() {
     /// No program holds more.
     const MOST: usize = 1 << 16;
     let Some(list) = RobustMutexes::own() else { return };
     // SAFETY: nobody takes or gives back a mutex of this thread's meanwhile: it is at its end, and `push` uses none.
-    let entries = core::iter::successors(unsafe { list.next(list.head) }, |&entry| unsafe { list.next(entry) });
-    for entry in entries.take(MOST) {
+    let entries = || core::iter::successors(unsafe { list.next(list.head) }, |&entry| unsafe { list.next(entry) });
+    let is_for_kernel = (entries().take(MOST)).any(|entry| field(list.mutex(entry), KIND) & INHERITS != 0);
+    for entry in entries().take(MOST) {
         let mutex = list.mutex(entry);
         let class = class(mutex);
         let depth = match class {
@@ -120,7 +123,15 @@ pub fn leave_robust_ones() {
         for _ in 0..depth {
             Lock::new(class, mutex as usize).given_back(0);
         }
+        if !is_for_kernel {
+            // SAFETY: an entry of the list, as above.
+            unsafe { list.abandon(mutex) };
+        }
         baton::wake(mutex as usize, usize::MAX);
+    }
+    if !is_for_kernel {
+        // SAFETY: at its end, the thread takes no more.
+        unsafe { list.forget_all() };
     }
 }
 

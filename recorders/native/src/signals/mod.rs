@@ -567,7 +567,7 @@ unsafe extern "C-unwind" fn set_and_unblock(signal: c_int, handler: usize, pc: u
             // SAFETY: all zeros is an action; nothing is set.
             let mut old: Action = unsafe { MaybeUninit::zeroed().assume_init() };
             // SAFETY: an action.
-            match unsafe { set_action(signal, core::ptr::null(), &mut old, pc) } {
+            match unsafe { set_action(signal, ptr::null(), &mut old, pc) } {
                 0 => old.sa_sigaction,
                 _ => libc::SIG_ERR,
             }
