@@ -354,10 +354,18 @@ fn in_parts(trace: &Trace, effort: Effort) {
     };
     let folder = ScratchFolder::new("witness-fuzz-commands").expect("a folder");
     let threads = NonZeroUsize::MIN;
-    let (plan, prepared) = prepare(trace, &options, threads, &Unfollowed, |candidates, unlisted, prepared| {
-        (Plan::new(trace.id(), stored, candidates, unlisted), prepared)
-    });
-    assert!(prepared.iter().all(|prepared| prepared.fits(trace, plan.candidates.len())));
+    let (plan, prepared) = prepare(
+        trace,
+        &options,
+        threads,
+        &Unfollowed,
+        |candidates, unlisted, prepared| (Plan::new(trace.id(), stored, candidates, unlisted), prepared),
+    );
+    assert!(
+        prepared
+            .iter()
+            .all(|prepared| prepared.fits(trace, plan.candidates.len()))
+    );
     let binding = Binding::of(Path::new("/no/such/trace"));
     plan.save(folder.path(), &binding).expect("a plan");
     let (plan, _) = Plan::load(folder.path(), trace.id(), &binding).expect("the plan");

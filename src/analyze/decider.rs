@@ -22,6 +22,9 @@ use std::time::Instant;
 /// Events of a schedule up to which it is shortened.
 const READABLE: usize = 3_000;
 
+/// Schedules that the checker rejected, by the numbers of their candidates.
+type RejectedOf = HashMap<u32, Vec<Rejected>>;
+
 /// What is known of a trace before any candidate is decided. Nothing here changes.
 pub(super) struct Decider<'t> {
     pub trace: &'t Trace,
@@ -69,7 +72,7 @@ impl Decider<'_> {
             Some(prepared) => {
                 let near = prepared.near.iter();
                 let mine = near.filter(|near| work.shard.has(near.number, all) && !known.contains(&near.number));
-                (mine.cloned().collect(), HashMap::new())
+                (mine.cloned().collect(), RejectedOf::new())
             }
             None => self.nearest(work.threads, &mine, follow)?,
         };
@@ -85,9 +88,8 @@ impl Decider<'_> {
         tracing::info!(left = left.len(), "pairs that the nearest instances leave open");
         let positions: Vec<_> = left.iter().map(|(_, candidate)| candidate.positions).collect();
         let sites = self.candidates.site_pairs(&positions);
-        let together = |&(a, _): &(u32, &Candidate), &(b, _): &(u32, &Candidate)| {
-            Shard::batch(a, all) == Shard::batch(b, all)
-        };
+        let together =
+            |&(a, _): &(u32, &Candidate), &(b, _): &(u32, &Candidate)| Shard::batch(a, all) == Shard::batch(b, all);
         let batches: Vec<&[(u32, &Candidate)]> = left.chunk_by(together).collect();
         // What there was no time for is not decided.
         let tell = |decision: &Decision| match decision.pair.verdict {
@@ -120,7 +122,7 @@ impl Decider<'_> {
         threads: NonZeroUsize,
         candidates: &[(u32, &Candidate)],
         follow: &F,
-    ) -> Result<(Vec<Decision>, HashMap<u32, Vec<Rejected>>), F::Error> {
+    ) -> Result<(Vec<Decision>, RejectedOf), F::Error> {
         let near = |&(number, candidate): &(u32, &Candidate)| {
             let started = Instant::now();
             let decision = self.by_nearest(number, candidate);
@@ -169,13 +171,13 @@ impl Decider<'_> {
 
     /// Checks the schedules of some decisions. Those whose schedule is rejected are taken back; returns
     /// these schedules by the candidate's number.
-    fn take_back(&self, decisions: &mut Vec<Decision>) -> HashMap<u32, Vec<Rejected>> {
+    fn take_back(&self, decisions: &mut Vec<Decision>) -> RejectedOf {
         let schedules: Vec<&Schedule> = decisions
             .iter()
             .filter_map(|decision| schedule_of(&decision.pair))
             .collect();
         let mut verdicts = self.checker.check_all(&schedules).into_iter();
-        let mut taken_back: HashMap<u32, Vec<Rejected>> = HashMap::new();
+        let mut taken_back = RejectedOf::new();
         decisions.retain_mut(|decision| {
             let Verdict::Witnessed(schedule) = &decision.pair.verdict else {
                 return true;

@@ -36,7 +36,7 @@ pub use orders::{INITIALIZATION, Order};
 pub use other_values::{OtherValue, OtherValues};
 pub use prepared::{Prepared, prepare};
 
-use crate::candidates::{Candidates, Scope};
+use crate::candidates::{Candidates, Scope, Wanted};
 use crate::check::{Checker, Rejection};
 use crate::design::Design;
 use crate::encode::{Form, Mutation};
@@ -235,40 +235,48 @@ pub fn analyze_with<F: Follow>(
     work: &Work<'_>,
     follow: &F,
 ) -> Result<Analysis, F::Error> {
-    with_decider(trace, options, work.scope, work.checker, work.prepared, follow, |known| {
-        let decisions = known.decide(
-            work,
-            follow.begin(&known.candidates.list, known.candidates.unlisted)?,
-            follow,
-        )?;
-        let mut analysis = collect(trace, decisions);
-        analysis.unlisted = known.candidates.unlisted;
-        if work.scope.is_none() && work.shard == Shard::WHOLE {
-            stage(follow, "the design", || by_design::apply(known, work, &mut analysis));
-        }
-        find_behind(trace, &mut analysis);
-        let asks = work.scope.is_none_or(|scope| !scope.cycles.is_empty());
-        if asks && options.find.has(Kind::Deadlocks) && work.shard == Shard::WHOLE {
-            let decided = stage(follow, "deadlocks", || {
-                deadlocks::decide(known, work.scope, work.design, work.threads)
-            });
-            decided.add_to(&mut analysis);
-        }
-        let asks = options.find.has(Kind::Atomicity) && work.scope.is_none();
-        if asks && work.shard == Shard::WHOLE {
-            let decided = stage(follow, "atomicity violations", || {
-                atomicity::decide(known, work.design, work.threads)
-            });
-            decided.add_to(&mut analysis);
-        }
-        if work.scope.is_none() && work.shard == Shard::WHOLE {
-            stage(follow, "orders", || {
-                add_orders(known, work.orders, work.threads, &mut analysis);
-            });
-            stage(follow, "pointers", || add_pointers(known, work.threads, &mut analysis));
-        }
-        Ok(analysis)
-    })
+    with_decider(
+        trace,
+        options,
+        work.scope,
+        work.checker,
+        work.prepared,
+        follow,
+        |known| {
+            let decisions = known.decide(
+                work,
+                follow.begin(&known.candidates.list, known.candidates.unlisted)?,
+                follow,
+            )?;
+            let mut analysis = collect(trace, decisions);
+            analysis.unlisted = known.candidates.unlisted;
+            if work.scope.is_none() && work.shard == Shard::WHOLE {
+                stage(follow, "the design", || by_design::apply(known, work, &mut analysis));
+            }
+            find_behind(trace, &mut analysis);
+            let asks = work.scope.is_none_or(|scope| !scope.cycles.is_empty());
+            if asks && options.find.has(Kind::Deadlocks) && work.shard == Shard::WHOLE {
+                let decided = stage(follow, "deadlocks", || {
+                    deadlocks::decide(known, work.scope, work.design, work.threads)
+                });
+                decided.add_to(&mut analysis);
+            }
+            let asks = options.find.has(Kind::Atomicity) && work.scope.is_none();
+            if asks && work.shard == Shard::WHOLE {
+                let decided = stage(follow, "atomicity violations", || {
+                    atomicity::decide(known, work.design, work.threads)
+                });
+                decided.add_to(&mut analysis);
+            }
+            if work.scope.is_none() && work.shard == Shard::WHOLE {
+                stage(follow, "orders", || {
+                    add_orders(known, work.orders, work.threads, &mut analysis);
+                });
+                stage(follow, "pointers", || add_pointers(known, work.threads, &mut analysis));
+            }
+            Ok(analysis)
+        },
+    )
 }
 
 /// As [`analyze_with`], but returns the decisions: what [`join`] needs of each shard.
@@ -281,13 +289,21 @@ pub fn decide_with<F: Follow>(
     work: &Work<'_>,
     follow: &F,
 ) -> Result<Vec<Decision>, F::Error> {
-    with_decider(trace, options, work.scope, work.checker, work.prepared, follow, |known| {
-        known.decide(
-            work,
-            follow.begin(&known.candidates.list, known.candidates.unlisted)?,
-            follow,
-        )
-    })
+    with_decider(
+        trace,
+        options,
+        work.scope,
+        work.checker,
+        work.prepared,
+        follow,
+        |known| {
+            known.decide(
+                work,
+                follow.begin(&known.candidates.list, known.candidates.unlisted)?,
+                follow,
+            )
+        },
+    )
 }
 
 /// As [`decide_with`], for somebody who decides one shard after another: what is known of the trace is worked out once.
@@ -336,9 +352,13 @@ fn with_decider<R>(
         Needs::knowing(trace, &order, &sections, found)
     });
     let candidates = stage(follow, "candidates", || {
-        let most = options.most_pairs as usize;
-        let nearest = prepared.is_none();
-        Candidates::for_kinds(trace, &order, &contexts, &needs, options.finds(), scope, most, nearest)
+        let wanted = Wanted {
+            find: options.finds(),
+            scope,
+            most: options.most_pairs as usize,
+            nearest: prepared.is_none(),
+        };
+        Candidates::for_kinds(trace, &order, &contexts, &needs, &wanted)
     });
     tracing::info!(
         candidates = candidates.list.len(),

@@ -76,6 +76,20 @@ pub struct Candidates<'t> {
     pub unlisted: usize,
 }
 
+/// Which candidates are wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'s> {
+    /// For these kinds of things: without races, only pairs of which one frees what the other accesses.
+    pub find: Find,
+    /// In this scope.
+    pub scope: Option<&'s Scope>,
+    /// Without a scope, so many are listed, and others counted: their number grows with the square of that of the
+    /// positions.
+    pub most: usize,
+    /// Whether with their nearest instances, which whoever knows what these decide need not have.
+    pub nearest: bool,
+}
+
 impl<'t> Candidates<'t> {
     /// Finds all candidates of a trace.
     #[must_use]
@@ -88,21 +102,21 @@ impl<'t> Candidates<'t> {
         Candidates::within(trace, order, contexts, needs, None)
     }
 
-    /// Finds the candidates of a trace that are in scope, for these kinds of things: without races, only pairs of which
-    /// one frees what the other accesses. Without a scope, they are listed up to `most`, and counted beyond: their
-    /// number grows with the square of that of the positions. Those who know what the nearest instances decide need not
-    /// have these.
+    /// Finds the candidates of a trace that are wanted.
     #[must_use]
     pub fn for_kinds(
         trace: &'t Trace,
         order: &'t MustHappenBefore,
         contexts: &'t LockContexts,
         needs: &'t Needs<'t>,
-        find: Find,
-        scope: Option<&Scope>,
-        most: usize,
-        nearest: bool,
+        wanted: &Wanted<'_>,
     ) -> Candidates<'t> {
+        let &Wanted {
+            find,
+            scope,
+            most,
+            nearest,
+        } = wanted;
         let nothing = Scope::default();
         let (scope, freed) = match (find.has(Kind::Races), find.has(Kind::UseAfterFree)) {
             (true, _) => (scope, false),

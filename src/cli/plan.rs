@@ -99,6 +99,15 @@ pub fn make(input: &InputArgs, analysis: &AnalysisArgs) -> anyhow::Result<(usize
     Ok((plan.candidates.len(), file))
 }
 
+/// Refuses a trace that is no execution. That of a plan of this user is one: the plan was made of it, and is sealed for
+/// what the trace's file holds.
+fn must_be_as_planned(path: &Path, trace: &Trace, is_ours: bool) -> anyhow::Result<()> {
+    if !is_ours {
+        must_be_execution(path, trace)?;
+    }
+    Ok(())
+}
+
 /// What was worked out along with a plan, if this user has written it.
 fn prepared(folder: &Path, plan: &Plan, trace: &Trace, binding: &Binding) -> Option<Prepared> {
     store::load_prepared(folder, &plan.id(), trace, plan.candidates.len(), binding)
@@ -130,8 +139,8 @@ pub fn carry_out(
     warn_if_cut(path, trace);
     let folder = analysis.folder(path);
     let binding = Binding::of(path);
-    let (plan, _) = Plan::load(&folder, trace.id(), &binding)?;
-    must_be_execution(path, trace)?;
+    let (plan, is_ours) = Plan::load(&folder, trace.id(), &binding)?;
+    must_be_as_planned(path, trace, is_ours)?;
     let journal = store::shard_journal_path(&folder, shard);
     let following = Following::shard((trace.id(), binding), &plan, shard, &journal, watch);
     let prepared = prepared(&folder, &plan, trace, &binding);
@@ -175,7 +184,7 @@ pub fn work(
     let folder = analysis.folder(path);
     let binding = Binding::of(path);
     let (plan, is_ours) = Plan::load(&folder, trace.id(), &binding)?;
-    must_be_execution(path, trace)?;
+    must_be_as_planned(path, trace, is_ours)?;
     let id = plan.id();
     let options = Options {
         until: watch.until(),
@@ -291,9 +300,10 @@ pub fn merge(args: &MergeArgs, color: Color) -> anyhow::Result<ExitCode> {
     let trace = args.input.load()?;
     warn_if_cut(path, &trace);
     let folder = args.store.clone().unwrap_or_else(|| store::folder_of(path));
-    must_be_execution(path, &trace)?;
     let binding = Binding::of(path);
-    let (plan, is_ours) = Plan::load(&folder, trace.id(), &binding)?;
+    let loaded = Plan::load(&folder, trace.id(), &binding);
+    must_be_as_planned(path, &trace, loaded.as_ref().is_ok_and(|&(_, is_ours)| is_ours))?;
+    let (plan, is_ours) = loaded?;
     let shards = store::load_shards(&folder, &plan, &binding)?;
     let plan_of_others = (!is_ours).then(|| Plan::path(&folder));
     let of_others: Vec<PathBuf> = plan_of_others.into_iter().chain(shards.of_others).collect();

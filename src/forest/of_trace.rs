@@ -816,10 +816,7 @@ mod tests {
         let saw = |values: [u64; 2]| {
             let mem = |addr| MemRange { addr, size: 4 };
             let read = |addr, value| Op::Read { mem: mem(addr), value };
-            let block = Op::Alloc {
-                addr: 0x5000,
-                size: 16,
-            };
+            let block = Op::Alloc { addr: 0x5000, size: 16 };
             [block, read(0x5000, values[0]), read(0x5008, values[1])]
         };
         let mut forest = Forest::new();

@@ -354,11 +354,6 @@ mod tests {
         session.assert(&sits(0, 0));
         assert_eq!(session.check(&[sits(0, 0)]), Status::Satisfiable);
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     #[test]
     fn a_check_that_is_interrupted_at_its_very_end_has_no_model() {

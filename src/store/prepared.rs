@@ -36,7 +36,9 @@ pub fn save_prepared(
         return remove(&path);
     };
     let content = to_bytes(prepared);
-    let mut bytes = binding.seal(PURPOSE, &[plan.to_string().as_bytes(), &content]).into_bytes();
+    let mut bytes = binding
+        .seal(PURPOSE, &[plan.to_string().as_bytes(), &content])
+        .into_bytes();
     bytes.push(b'\n');
     bytes.extend(content);
     write(&path, &bytes)
@@ -97,7 +99,11 @@ fn edges(left: &mut &[u8]) -> Option<Option<Vec<Edge>>> {
             from: EventId(from),
         })
     };
-    numbers.chunks_exact(8).map(edge).collect::<Option<Vec<Edge>>>().map(Some)
+    numbers
+        .chunks_exact(8)
+        .map(edge)
+        .collect::<Option<Vec<Edge>>>()
+        .map(Some)
 }
 
 fn number(left: &mut &[u8]) -> Option<u32> {

@@ -351,10 +351,16 @@ fn no_execution_is_no_execution_whatever_lies_beside_it() {
         max_pairs: options.most_pairs,
         first_events: None,
     };
-    let plan = prepare(&trace, &options, NonZeroUsize::MIN, &Unfollowed, |candidates, unlisted, _| {
-        assert!(!candidates.is_empty());
-        Plan::new(trace.id(), stored, candidates, unlisted)
-    });
+    let plan = prepare(
+        &trace,
+        &options,
+        NonZeroUsize::MIN,
+        &Unfollowed,
+        |candidates, unlisted, _| {
+            assert!(!candidates.is_empty());
+            Plan::new(trace.id(), stored, candidates, unlisted)
+        },
+    );
     let (folder, nobody) = (place.path("no.bin.witnesses"), Binding::of(&place.path("none")));
     plan.save(&folder, &nobody).expect("a plan");
     let refused = |arguments: &[&str]| {
