@@ -174,10 +174,11 @@ fn workers_share_the_shards_and_wait_for_each_other() {
 
 #[test]
 fn what_a_plan_prepares_changes_nothing_and_counts_only_as_it_was_written() {
+    type Forge = fn(&[u8]) -> Option<Vec<u8>>;
     let place = Place::new("prepared");
     let alone = place.stored_by_one();
     let path = place.store().join("plan.prepared");
-    let forge: [fn(&[u8]) -> Option<Vec<u8>>; 4] = [
+    let forge: [Forge; 4] = [
         |bytes| Some(bytes.to_vec()),
         |_| None,
         |bytes| Some(bytes[..bytes.len() / 2].to_vec()),

@@ -117,7 +117,7 @@ fn is_by_file(verdict: &Verdict) -> bool {
 fn in_the_same_code(events: &[Event]) -> Vec<Event> {
     let same = |event: &Event| Event {
         pc: CODE_OF_A_THREAD + event.pc % CODE_OF_A_THREAD,
-        ..event.clone()
+        ..*event
     };
     events.iter().map(same).collect()
 }
