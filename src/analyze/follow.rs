@@ -16,7 +16,7 @@ pub struct Decision {
     pub rejected: Vec<Rejected>,
 }
 
-/// Candidates that go together: to make a Z3 context for each takes longer than to decide most of them. They are those at
+/// Candidates that go together: to make a Z3 context for each takes longer than to decide most of them. They are at
 /// equal distances in the list of all: neighbours, which are often hard for the same reason, are in different batches.
 const BATCH: u32 = 16;
 

@@ -7,8 +7,8 @@
 //! before it is shown.
 //!
 //! A running analysis keeps its decisions in `journal`; the next start does not decide them again. An analysis in
-//! shards has its [`Plan`] in `plan.json`, what its workers need not work out again in `plan.prepared`, and its decisions in `shards/`,
-//! where the workers that share them keep their [`Leases`].
+//! shards has its [`Plan`] in `plan.json`, what its workers need not work out again in `plan.prepared`, and its
+//! decisions in `shards/`, where the workers that share them keep their [`Leases`].
 
 mod binding;
 mod decisions;
