@@ -9,10 +9,11 @@ use crate::{analysis, native};
 use safe_files::ScratchFolder;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::LazyLock;
 use trace_format::{Event, EventId, ProgramEnd, Tables, ThreadId, TraceFile, TraceWriter, WriterOptions};
-use witness::analyze::{Options, Shard, Solver, Unfollowed, Work, analyze, decide_with, join, with_candidates};
+use witness::analyze::{Options, Shard, Solver, Unfollowed, Work, analyze, decide_with, join, prepare};
 use witness::check::{Checker, validate};
 use witness::encode::Form;
 use witness::import;
@@ -352,9 +353,19 @@ fn in_parts(trace: &Trace, effort: Effort) {
         first_events: None,
     };
     let folder = ScratchFolder::new("witness-fuzz-commands").expect("a folder");
-    let plan = with_candidates(trace, &options, |candidates, unlisted| {
-        Plan::new(trace.id(), stored, candidates, unlisted)
-    });
+    let threads = NonZeroUsize::MIN;
+    let (plan, prepared) = prepare(
+        trace,
+        &options,
+        threads,
+        &Unfollowed,
+        |candidates, unlisted, prepared| (Plan::new(trace.id(), stored, candidates, unlisted), prepared),
+    );
+    assert!(
+        prepared
+            .iter()
+            .all(|prepared| prepared.fits(trace, plan.candidates.len()))
+    );
     let binding = Binding::of(Path::new("/no/such/trace"));
     plan.save(folder.path(), &binding).expect("a plan");
     let (plan, _) = Plan::load(folder.path(), trace.id(), &binding).expect("the plan");
@@ -362,13 +373,15 @@ fn in_parts(trace: &Trace, effort: Effort) {
         let shard = Shard::new(number, 2).expect("a shard");
         let work = Work {
             shard,
+            // One worker works out for itself what the other one takes.
+            prepared: prepared.as_ref().filter(|_| number == 2),
             ..Work::default()
         };
         let Ok(decisions) = decide_with(trace, &options, &work, &Unfollowed);
         store::save_shard(folder.path(), &plan.id(), shard, decisions, &binding).expect("a shard");
     }
     let shards = store::load_shards(folder.path(), &plan, &binding).expect("the shards");
-    let merged = join(trace, &options, shards.decisions);
+    let merged = join(trace, &options, threads, prepared.as_ref(), shards.decisions);
     let one = analyze(trace, &options);
     let verdicts = |analysis: &witness::verdict::Analysis| -> Vec<_> {
         analysis

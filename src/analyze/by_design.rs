@@ -164,6 +164,7 @@ fn decide(
         &options,
         Some(&scope),
         work.checker,
+        None,
         &super::Unfollowed,
         |known| known.decide(&of_parts, Vec::new(), &super::Unfollowed),
     );

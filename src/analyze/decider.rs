@@ -15,11 +15,15 @@ use crate::solve::Native;
 use crate::trace::{CodePosition, EventId, Sections, Trace, Wakes};
 use crate::verdict::{Instances, Kind, Pair, Rejected, Unknown, Verdict};
 use hashbrown::{HashMap, HashSet};
+use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 use std::time::Instant;
 
 /// Events of a schedule up to which it is shortened.
 const READABLE: usize = 3_000;
+
+/// Schedules that the checker rejected, by the numbers of their candidates.
+type RejectedOf = HashMap<u32, Vec<Rejected>>;
 
 /// What is known of a trace before any candidate is decided. Nothing here changes.
 pub(super) struct Decider<'t> {
@@ -51,41 +55,42 @@ impl Decider<'_> {
         mut earlier: Vec<Decision>,
         follow: &F,
     ) -> Result<Vec<Decision>, F::Error> {
+        let all = self.candidates.list.len() as u32;
         let mut of_shard = HashSet::new();
-        earlier.retain(|decision| work.shard.has(decision.number) && of_shard.insert(decision.number));
+        earlier.retain(|decision| work.shard.has(decision.number, all) && of_shard.insert(decision.number));
         // What does not hold is not taken up but decided anew, together with its batch.
         self.take_back(&mut earlier);
-        let all = self.candidates.list.len() as u32;
         let found: HashSet<u32> = earlier.iter().map(|decision| decision.number).collect();
         earlier.retain(|decision| Shard::batch_of(decision.number, all).all(|number| found.contains(&number)));
         let known: HashSet<u32> = earlier.iter().map(|decision| decision.number).collect();
         let numbered = (0..).zip(&self.candidates.list);
         let mine: Vec<(u32, &Candidate)> = numbered
-            .filter(|&(number, _)| work.shard.has(number) && !known.contains(&number))
+            .filter(|&(number, _)| work.shard.has(number, all) && !known.contains(&number))
             .collect();
 
-        let near = |&(number, candidate): &(u32, &Candidate)| {
-            let started = Instant::now();
-            let decision = self.by_nearest(number, candidate);
-            Ok((decision, started.elapsed()))
+        let (mut decisions, rejected) = match work.prepared {
+            Some(prepared) => {
+                let near = prepared.near.iter();
+                let mine = near.filter(|near| work.shard.has(near.number, all) && !known.contains(&near.number));
+                (mine.cloned().collect(), RejectedOf::new())
+            }
+            None => self.nearest(work.threads, &mine, follow)?,
         };
-        let near = stage(follow, "nearest instances", || in_order::map(work.threads, &mine, near))?;
-        let (near, took): (Vec<_>, Vec<_>) = near.into_iter().unzip();
-        tier("nearest instances", took);
-        let mut decisions: Vec<Decision> = near.into_iter().flatten().collect();
-        let rejected = stage(follow, "checking", || self.take_back(&mut decisions));
         decisions.iter().try_for_each(|decision| follow.decided(decision))?;
         decisions.append(&mut earlier);
         let checked: HashSet<u32> = decisions.iter().map(|decision| decision.number).collect();
 
-        let left: Vec<(u32, &Candidate)> = mine
+        let mut left: Vec<(u32, &Candidate)> = mine
             .into_iter()
             .filter(|(number, _)| !checked.contains(number))
             .collect();
+        left.sort_by_key(|&(number, _)| Shard::batch(number, all));
         tracing::info!(left = left.len(), "pairs that the nearest instances leave open");
         let positions: Vec<_> = left.iter().map(|(_, candidate)| candidate.positions).collect();
         let sites = self.candidates.site_pairs(&positions);
-        let batches: Vec<&[(u32, &Candidate)]> = left.chunk_by(|&(a, _), &(b, _)| Shard::together(a, b)).collect();
+        let together =
+            |&(a, _): &(u32, &Candidate), &(b, _): &(u32, &Candidate)| Shard::batch(a, all) == Shard::batch(b, all);
+        let batches: Vec<&[(u32, &Candidate)]> = left.chunk_by(together).collect();
         // What there was no time for is not decided.
         let tell = |decision: &Decision| match decision.pair.verdict {
             Verdict::Unknown(Unknown::Time) => Ok(()),
@@ -101,11 +106,34 @@ impl Decider<'_> {
         tier("all instances, own solver", fast);
         tier("all instances, Z3", z3);
         decisions.sort_unstable_by_key(|decision| decision.number);
-        stage(follow, "checking the rest", || {
-            check_rest(self.checker, &mut decisions, &|number| checked.contains(&number));
-        });
+        // Whoever joins the shards checks all schedules, and executes the trace once for all of them.
+        if work.shard == Shard::WHOLE {
+            stage(follow, "checking the rest", || {
+                check_rest(self.checker, &mut decisions, &|number| checked.contains(&number));
+            });
+        }
         stage(follow, "explanations", || self.explain(work, &mut decisions, follow))?;
         Ok(decisions)
+    }
+
+    /// What the nearest instances of some candidates decide, and the schedules for them that the checker rejected.
+    pub(super) fn nearest<F: Follow>(
+        &self,
+        threads: NonZeroUsize,
+        candidates: &[(u32, &Candidate)],
+        follow: &F,
+    ) -> Result<(Vec<Decision>, RejectedOf), F::Error> {
+        let near = |&(number, candidate): &(u32, &Candidate)| {
+            let started = Instant::now();
+            let decision = self.by_nearest(number, candidate);
+            Ok((decision, started.elapsed()))
+        };
+        let near = stage(follow, "nearest instances", || in_order::map(threads, candidates, near))?;
+        let (near, took): (Vec<_>, Vec<_>) = near.into_iter().unzip();
+        tier("nearest instances", took);
+        let mut decisions: Vec<Decision> = near.into_iter().flatten().collect();
+        let rejected = stage(follow, "checking", || self.take_back(&mut decisions));
+        Ok((decisions, rejected))
     }
 
     /// Whether the fast arguments are left out.
@@ -143,13 +171,13 @@ impl Decider<'_> {
 
     /// Checks the schedules of some decisions. Those whose schedule is rejected are taken back; returns
     /// these schedules by the candidate's number.
-    fn take_back(&self, decisions: &mut Vec<Decision>) -> HashMap<u32, Vec<Rejected>> {
+    fn take_back(&self, decisions: &mut Vec<Decision>) -> RejectedOf {
         let schedules: Vec<&Schedule> = decisions
             .iter()
             .filter_map(|decision| schedule_of(&decision.pair))
             .collect();
         let mut verdicts = self.checker.check_all(&schedules).into_iter();
-        let mut taken_back: HashMap<u32, Vec<Rejected>> = HashMap::new();
+        let mut taken_back = RejectedOf::new();
         decisions.retain_mut(|decision| {
             let Verdict::Witnessed(schedule) = &decision.pair.verdict else {
                 return true;

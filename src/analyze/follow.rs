@@ -4,7 +4,6 @@ use crate::candidates::Candidate;
 use crate::verdict::{Pair, Rejected};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
-use std::ops::Range;
 
 /// What became of one candidate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -17,7 +16,8 @@ pub struct Decision {
     pub rejected: Vec<Rejected>,
 }
 
-/// Candidates that go together: to make a Z3 context for each takes longer than to decide most of them.
+/// Candidates that go together: to make a Z3 context for each takes longer than to decide most of them. They are at
+/// equal distances in the list of all: neighbours, which are often hard for the same reason, are in different batches.
 const BATCH: u32 = 16;
 
 /// One of several equal shares of the candidates: the `number`-th batch of 16, the one `of` batches later, and so on.
@@ -49,15 +49,15 @@ impl Shard {
         self.of
     }
 
-    /// Whether it has this candidate.
+    /// Whether it has this candidate, of so many.
     #[must_use]
-    pub fn has(self, candidate: u32) -> bool {
-        candidate / BATCH % self.of == self.number - 1
+    pub fn has(self, candidate: u32, all: u32) -> bool {
+        Shard::batch(candidate, all) % self.of == self.number - 1
     }
 
-    /// Whether two candidates are in one batch.
-    pub(super) fn together(a: u32, b: u32) -> bool {
-        a / BATCH == b / BATCH
+    /// The batch of a candidate, of so many.
+    pub(super) fn batch(candidate: u32, all: u32) -> u32 {
+        candidate % Shard::batches(all).max(1)
     }
 
     /// How many batches so many candidates make.
@@ -66,9 +66,9 @@ impl Shard {
     }
 
     /// All candidates, of so many, in the batch of one.
-    pub(super) fn batch_of(candidate: u32, all: u32) -> Range<u32> {
-        let from = candidate / BATCH * BATCH;
-        from..all.min(from + BATCH)
+    pub(super) fn batch_of(candidate: u32, all: u32) -> impl Iterator<Item = u32> {
+        let batches = Shard::batches(all).max(1);
+        (candidate % batches..all).step_by(batches as usize)
     }
 }
 
@@ -108,5 +108,32 @@ impl Follow for Unfollowed {
 
     fn decided(&self, _: &Decision) -> Result<(), Infallible> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_candidate_is_in_one_shard_and_its_batch_is_never_split() {
+        for all in [0, 1, 15, 16, 17, 100, 1_000] {
+            for of in [1, 2, 7, 64] {
+                let shards: Vec<Shard> = (1..=of).filter_map(|number| Shard::new(number, of)).collect();
+                for candidate in 0..all {
+                    let mine: Vec<&Shard> = shards.iter().filter(|shard| shard.has(candidate, all)).collect();
+                    assert_eq!(mine.len(), 1);
+                    let batch: Vec<u32> = Shard::batch_of(candidate, all).collect();
+                    assert!(batch.contains(&candidate) && batch.len() <= BATCH as usize);
+                    let batch_number = Shard::batch(candidate, all);
+                    assert!(batch_number < Shard::batches(all));
+                    for &other in &batch {
+                        assert!(mine[0].has(other, all) && Shard::batch(other, all) == batch_number);
+                    }
+                }
+            }
+        }
+        // Neighbours are apart.
+        assert!((0..99).all(|candidate| Shard::batch(candidate, 100) != Shard::batch(candidate + 1, 100)));
     }
 }

@@ -21,6 +21,7 @@ mod null_pointers;
 mod orders;
 mod other_values;
 mod pointers;
+mod prepared;
 mod refute;
 mod settle;
 mod slices;
@@ -33,8 +34,9 @@ pub use follow::{Decision, Follow, Shard, Unfollowed};
 pub use glance::Glance;
 pub use orders::{INITIALIZATION, Order};
 pub use other_values::{OtherValue, OtherValues};
+pub use prepared::{Prepared, prepare};
 
-use crate::candidates::{Candidate, Candidates, Scope};
+use crate::candidates::{Candidates, Scope, Wanted};
 use crate::check::{Checker, Rejection};
 use crate::design::Design;
 use crate::encode::{Form, Mutation};
@@ -184,6 +186,8 @@ pub struct Work<'s> {
     pub design: Option<&'s Design>,
     /// The checker of the trace, if there is one already.
     pub checker: Option<&'s Checker<'s>>,
+    /// What is known of the trace, if somebody has worked it out.
+    pub prepared: Option<&'s Prepared>,
 }
 
 impl Default for Work<'_> {
@@ -196,6 +200,7 @@ impl Default for Work<'_> {
             orders: &[],
             design: None,
             checker: None,
+            prepared: None,
         }
     }
 }
@@ -220,22 +225,6 @@ pub fn analyze_within(trace: &Trace, options: &Options, scope: &Scope) -> Analys
     analysis
 }
 
-/// Calls `then` with the candidates of a trace for what is looked for, in the order in which they are numbered, and with
-/// the number of those that are not listed.
-pub fn with_candidates<R>(trace: &Trace, options: &Options, then: impl FnOnce(&[Candidate], usize) -> R) -> R {
-    let find = options.finds();
-    if !find.pairs() {
-        return then(&[], 0);
-    }
-    let order = MustHappenBefore::of(trace);
-    let sections = Sections::of(trace);
-    let contexts = LockContexts::with(trace, &sections, AtomicLocks::of(trace, &order));
-    let needs = Needs::of(trace, &order, &sections);
-    let most = options.most_pairs as usize;
-    let found = Candidates::for_kinds(trace, &order, &contexts, &needs, find, None, most);
-    then(&found.list, found.unlisted)
-}
-
 /// Decides some pairs, and tells `follow` of each decision as it is made.
 ///
 /// # Errors
@@ -246,40 +235,48 @@ pub fn analyze_with<F: Follow>(
     work: &Work<'_>,
     follow: &F,
 ) -> Result<Analysis, F::Error> {
-    with_decider(trace, options, work.scope, work.checker, follow, |known| {
-        let decisions = known.decide(
-            work,
-            follow.begin(&known.candidates.list, known.candidates.unlisted)?,
-            follow,
-        )?;
-        let mut analysis = collect(trace, decisions);
-        analysis.unlisted = known.candidates.unlisted;
-        if work.scope.is_none() && work.shard == Shard::WHOLE {
-            stage(follow, "the design", || by_design::apply(known, work, &mut analysis));
-        }
-        find_behind(trace, &mut analysis);
-        let asks = work.scope.is_none_or(|scope| !scope.cycles.is_empty());
-        if asks && options.find.has(Kind::Deadlocks) && work.shard == Shard::WHOLE {
-            let decided = stage(follow, "deadlocks", || {
-                deadlocks::decide(known, work.scope, work.design, work.threads)
-            });
-            decided.add_to(&mut analysis);
-        }
-        let asks = options.find.has(Kind::Atomicity) && work.scope.is_none();
-        if asks && work.shard == Shard::WHOLE {
-            let decided = stage(follow, "atomicity violations", || {
-                atomicity::decide(known, work.design, work.threads)
-            });
-            decided.add_to(&mut analysis);
-        }
-        if work.scope.is_none() && work.shard == Shard::WHOLE {
-            stage(follow, "orders", || {
-                add_orders(known, work.orders, work.threads, &mut analysis);
-            });
-            stage(follow, "pointers", || add_pointers(known, work.threads, &mut analysis));
-        }
-        Ok(analysis)
-    })
+    with_decider(
+        trace,
+        options,
+        work.scope,
+        work.checker,
+        work.prepared,
+        follow,
+        |known| {
+            let decisions = known.decide(
+                work,
+                follow.begin(&known.candidates.list, known.candidates.unlisted)?,
+                follow,
+            )?;
+            let mut analysis = collect(trace, decisions);
+            analysis.unlisted = known.candidates.unlisted;
+            if work.scope.is_none() && work.shard == Shard::WHOLE {
+                stage(follow, "the design", || by_design::apply(known, work, &mut analysis));
+            }
+            find_behind(trace, &mut analysis);
+            let asks = work.scope.is_none_or(|scope| !scope.cycles.is_empty());
+            if asks && options.find.has(Kind::Deadlocks) && work.shard == Shard::WHOLE {
+                let decided = stage(follow, "deadlocks", || {
+                    deadlocks::decide(known, work.scope, work.design, work.threads)
+                });
+                decided.add_to(&mut analysis);
+            }
+            let asks = options.find.has(Kind::Atomicity) && work.scope.is_none();
+            if asks && work.shard == Shard::WHOLE {
+                let decided = stage(follow, "atomicity violations", || {
+                    atomicity::decide(known, work.design, work.threads)
+                });
+                decided.add_to(&mut analysis);
+            }
+            if work.scope.is_none() && work.shard == Shard::WHOLE {
+                stage(follow, "orders", || {
+                    add_orders(known, work.orders, work.threads, &mut analysis);
+                });
+                stage(follow, "pointers", || add_pointers(known, work.threads, &mut analysis));
+            }
+            Ok(analysis)
+        },
+    )
 }
 
 /// As [`analyze_with`], but returns the decisions: what [`join`] needs of each shard.
@@ -292,13 +289,21 @@ pub fn decide_with<F: Follow>(
     work: &Work<'_>,
     follow: &F,
 ) -> Result<Vec<Decision>, F::Error> {
-    with_decider(trace, options, work.scope, work.checker, follow, |known| {
-        known.decide(
-            work,
-            follow.begin(&known.candidates.list, known.candidates.unlisted)?,
-            follow,
-        )
-    })
+    with_decider(
+        trace,
+        options,
+        work.scope,
+        work.checker,
+        work.prepared,
+        follow,
+        |known| {
+            known.decide(
+                work,
+                follow.begin(&known.candidates.list, known.candidates.unlisted)?,
+                follow,
+            )
+        },
+    )
 }
 
 /// As [`decide_with`], for somebody who decides one shard after another: what is known of the trace is worked out once.
@@ -306,14 +311,16 @@ pub fn decide_shards<F: Follow, R>(
     trace: &Trace,
     options: &Options,
     threads: NonZeroUsize,
+    prepared: Option<&Prepared>,
     stages: &impl Follow,
     then: impl FnOnce(&dyn Fn(Shard, &F) -> Result<Vec<Decision>, F::Error>) -> R,
 ) -> R {
-    with_decider(trace, options, None, None, stages, |known| {
+    with_decider(trace, options, None, None, prepared, stages, |known| {
         then(&|shard, follow| {
             let work = Work {
                 shard,
                 threads,
+                prepared,
                 ..Work::default()
             };
             known.decide(
@@ -331,6 +338,7 @@ fn with_decider<R>(
     options: &Options,
     scope: Option<&Scope>,
     checker: Option<&Checker<'_>>,
+    prepared: Option<&Prepared>,
     follow: &impl Follow,
     then: impl FnOnce(&Decider<'_>) -> R,
 ) -> R {
@@ -339,10 +347,18 @@ fn with_decider<R>(
     let contexts = stage(follow, "locks", || {
         LockContexts::with(trace, &sections, AtomicLocks::of(trace, &order))
     });
-    let needs = stage(follow, "unique writers", || Needs::of(trace, &order, &sections));
+    let needs = stage(follow, "unique writers", || {
+        let found = prepared.map(|prepared| prepared.needed.as_slice());
+        Needs::knowing(trace, &order, &sections, found)
+    });
     let candidates = stage(follow, "candidates", || {
-        let most = options.most_pairs as usize;
-        Candidates::for_kinds(trace, &order, &contexts, &needs, options.finds(), scope, most)
+        let wanted = Wanted {
+            find: options.finds(),
+            scope,
+            most: options.most_pairs as usize,
+            nearest: prepared.is_none(),
+        };
+        Candidates::for_kinds(trace, &order, &contexts, &needs, &wanted)
     });
     tracing::info!(
         candidates = candidates.list.len(),
@@ -353,7 +369,10 @@ fn with_decider<R>(
     let mut made = None;
     // What would hold if unrecorded code had left no traces.
     let unpinned_order = trace.has_pins().then(|| MustHappenBefore::on(trace, Grounds::Outcomes));
-    let unpinned_needs = unpinned_order.as_ref().map(|order| needs.on(order));
+    let unpinned_needs = unpinned_order.as_ref().map(|order| {
+        let found = prepared.and_then(|prepared| prepared.unpinned.as_deref());
+        needs.on(order, found)
+    });
     let decider = Decider {
         trace,
         order: &order,
@@ -383,11 +402,18 @@ fn with_decider<R>(
 }
 
 /// The analysis that some decisions make up, all of its shards for instance: schedules are checked again, and facts
-/// kept for as many refutations as the options say.
+/// kept for as many refutations as the options say. `threads` decide what is not decided in shards.
 #[must_use]
-pub fn join(trace: &Trace, options: &Options, mut decisions: Vec<Decision>) -> Analysis {
+pub fn join(
+    trace: &Trace,
+    options: &Options,
+    threads: NonZeroUsize,
+    prepared: Option<&Prepared>,
+    mut decisions: Vec<Decision>,
+) -> Analysis {
     decisions.sort_by_key(|decision| decision.number);
-    check_rest(&Checker::new(trace), &mut decisions, &|_| false);
+    let checker = Checker::new(trace);
+    check_rest(&checker, &mut decisions, &|_| false);
     let limit = options.explanations.map_or(usize::MAX, |limit| limit as usize);
     let cores = decisions
         .iter_mut()
@@ -405,15 +431,16 @@ pub fn join(trace: &Trace, options: &Options, mut decisions: Vec<Decision>) -> A
     ];
     if late.into_iter().any(|kind| find.has(kind)) {
         let no_pairs = Scope::default();
-        with_decider(trace, options, Some(&no_pairs), None, &Unfollowed, |known| {
+        let scope = Some(&no_pairs);
+        with_decider(trace, options, scope, Some(&checker), prepared, &Unfollowed, |known| {
             if find.has(Kind::Deadlocks) {
-                deadlocks::decide(known, None, None, NonZeroUsize::MIN).add_to(&mut analysis);
+                deadlocks::decide(known, None, None, threads).add_to(&mut analysis);
             }
             if find.has(Kind::Atomicity) {
-                atomicity::decide(known, None, NonZeroUsize::MIN).add_to(&mut analysis);
+                atomicity::decide(known, None, threads).add_to(&mut analysis);
             }
-            add_orders(known, &[], NonZeroUsize::MIN, &mut analysis);
-            add_pointers(known, NonZeroUsize::MIN, &mut analysis);
+            add_orders(known, &[], threads, &mut analysis);
+            add_pointers(known, threads, &mut analysis);
         });
     }
     analysis

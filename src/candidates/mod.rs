@@ -76,6 +76,20 @@ pub struct Candidates<'t> {
     pub unlisted: usize,
 }
 
+/// Which candidates are wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'s> {
+    /// For these kinds of things: without races, only pairs of which one frees what the other accesses.
+    pub find: Find,
+    /// In this scope.
+    pub scope: Option<&'s Scope>,
+    /// Without a scope, so many are listed, and others counted: their number grows with the square of that of the
+    /// positions.
+    pub most: usize,
+    /// Whether with their nearest instances, which whoever knows what these decide need not have.
+    pub nearest: bool,
+}
+
 impl<'t> Candidates<'t> {
     /// Finds all candidates of a trace.
     #[must_use]
@@ -88,19 +102,21 @@ impl<'t> Candidates<'t> {
         Candidates::within(trace, order, contexts, needs, None)
     }
 
-    /// Finds the candidates of a trace that are in scope, for these kinds of things: without races, only pairs of which
-    /// one frees what the other accesses. Without a scope, they are listed up to `most`, and counted beyond: their
-    /// number grows with the square of that of the positions.
+    /// Finds the candidates of a trace that are wanted.
     #[must_use]
     pub fn for_kinds(
         trace: &'t Trace,
         order: &'t MustHappenBefore,
         contexts: &'t LockContexts,
         needs: &'t Needs<'t>,
-        find: Find,
-        scope: Option<&Scope>,
-        most: usize,
+        wanted: &Wanted<'_>,
     ) -> Candidates<'t> {
+        let &Wanted {
+            find,
+            scope,
+            most,
+            nearest,
+        } = wanted;
         let nothing = Scope::default();
         let (scope, freed) = match (find.has(Kind::Races), find.has(Kind::UseAfterFree)) {
             (true, _) => (scope, false),
@@ -109,7 +125,7 @@ impl<'t> Candidates<'t> {
         };
         // A scope says by itself how many there are.
         let most = if scope.is_some() { usize::MAX } else { most };
-        Candidates::found(trace, order, contexts, needs, scope, freed, most)
+        Candidates::found(trace, order, contexts, needs, scope, (freed, nearest), most)
     }
 
     /// Finds the candidates of a trace that are in scope.
@@ -121,17 +137,17 @@ impl<'t> Candidates<'t> {
         needs: &'t Needs<'t>,
         scope: Option<&Scope>,
     ) -> Candidates<'t> {
-        Candidates::found(trace, order, contexts, needs, scope, false, usize::MAX)
+        Candidates::found(trace, order, contexts, needs, scope, (false, true), usize::MAX)
     }
 
-    /// As [`within`](Self::within); `freed`: only where something is freed.
+    /// As [`within`](Self::within); `freed`: only where something is freed; `nearest`: with the nearest instances.
     fn found(
         trace: &'t Trace,
         order: &'t MustHappenBefore,
         contexts: &'t LockContexts,
         needs: &'t Needs<'t>,
         scope: Option<&Scope>,
-        freed: bool,
+        (freed, nearest): (bool, bool),
         most: usize,
     ) -> Candidates<'t> {
         let (mut spots, crowded) = Spots::of(trace, contexts, scope, freed);
@@ -146,7 +162,9 @@ impl<'t> Candidates<'t> {
         for pair in &spots.pairs {
             listed.count(pair.candidate, pair.instances, pair.first);
         }
-        nearest_at_spots(trace, contexts, needs, &spots, &mut listed.found);
+        if nearest {
+            nearest_at_spots(trace, contexts, needs, &spots, &mut listed.found);
+        }
         let mut uses: Vec<Use> = Vec::new();
         for cell in &crowded {
             let mut pairs = GroupNumbers::of(cell.groups());
@@ -163,6 +181,9 @@ impl<'t> Candidates<'t> {
                     pairs.set(at, other, number);
                 }
             });
+            if !nearest {
+                continue;
+            }
             let numbers = &listed.numbers;
             let number = |a: u32, b: u32| {
                 let (at, other) = (&cell.sites[a as usize], &cell.sites[b as usize]);

@@ -10,11 +10,11 @@ use super::reports::ReportArgs;
 use super::watch::Watch;
 use anyhow::bail;
 use std::io::Write;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::thread::{self, available_parallelism};
 use std::time::Duration;
-use witness::analyze::{Decision, Options, Shard, Work, decide_shards, decide_with, join, with_candidates};
+use witness::analyze::{Decision, Options, Prepared, Shard, Work, decide_shards, decide_with, join, prepare};
 use witness::own;
 use witness::store::{self, Binding, Leases, Offer, Plan, PlanId};
 use witness::trace::Trace;
@@ -83,12 +83,34 @@ pub fn make(input: &InputArgs, analysis: &AnalysisArgs) -> anyhow::Result<(usize
     let trace = input.load()?;
     warn_if_cut(path, &trace);
     must_be_execution(path, &trace)?;
-    watch.stage("candidates");
-    let plan = with_candidates(&trace, &options, |candidates, unlisted| {
-        Plan::new(trace.id(), to_report(&options, &trace), candidates, unlisted)
-    });
-    let file = plan.save(&analysis.folder(path), &Binding::of(path))?;
+    let (plan, prepared) = prepare(
+        &trace,
+        &options,
+        analysis.threads(),
+        &Stages(&watch),
+        |candidates, unlisted, prepared| {
+            let plan = Plan::new(trace.id(), to_report(&options, &trace), candidates, unlisted);
+            (plan, prepared)
+        },
+    );
+    let (folder, binding) = (analysis.folder(path), Binding::of(path));
+    let file = plan.save(&folder, &binding)?;
+    store::save_prepared(&folder, &plan.id(), prepared.as_ref(), &binding)?;
     Ok((plan.candidates.len(), file))
+}
+
+/// Refuses a trace that is no execution. That of a plan of this user is one: the plan was made of it, and is sealed for
+/// what the trace's file holds.
+fn must_be_as_planned(path: &Path, trace: &Trace, is_ours: bool) -> anyhow::Result<()> {
+    if !is_ours {
+        must_be_execution(path, trace)?;
+    }
+    Ok(())
+}
+
+/// What was worked out along with a plan, if this user has written it.
+fn prepared(folder: &Path, plan: &Plan, trace: &Trace, binding: &Binding) -> Option<Prepared> {
+    store::load_prepared(folder, &plan.id(), trace, plan.candidates.len(), binding)
 }
 
 pub fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
@@ -117,13 +139,15 @@ pub fn carry_out(
     warn_if_cut(path, trace);
     let folder = analysis.folder(path);
     let binding = Binding::of(path);
-    let (plan, _) = Plan::load(&folder, trace.id(), &binding)?;
-    must_be_execution(path, trace)?;
+    let (plan, is_ours) = Plan::load(&folder, trace.id(), &binding)?;
+    must_be_as_planned(path, trace, is_ours)?;
     let journal = store::shard_journal_path(&folder, shard);
     let following = Following::shard((trace.id(), binding), &plan, shard, &journal, watch);
+    let prepared = prepared(&folder, &plan, trace, &binding);
     let work = Work {
         shard,
         threads: analysis.threads(),
+        prepared: prepared.as_ref(),
         ..Work::default()
     };
     let options = Options {
@@ -160,7 +184,7 @@ pub fn work(
     let folder = analysis.folder(path);
     let binding = Binding::of(path);
     let (plan, is_ours) = Plan::load(&folder, trace.id(), &binding)?;
-    must_be_execution(path, trace)?;
+    must_be_as_planned(path, trace, is_ours)?;
     let id = plan.id();
     let options = Options {
         until: watch.until(),
@@ -171,9 +195,16 @@ pub fn work(
     // Whoever cannot tell the plan from a forged one cannot tell shards from forged ones either: `merge` asks.
     let mut leases = Leases::new(&folder, &plan, binding, sharing.of, sharing.lease, std::process::id())
         .believing_others(sharing.trust || !is_ours);
-    let all_done = decide_shards(trace, &options, analysis.threads(), &Stages(watch), |decide| {
+    // Who comes when all is done has nothing to work out.
+    let mut first = match leases.take()? {
+        Offer::Done => return Ok(ExitCode::Nothing),
+        offer => Some(offer),
+    };
+    let prepared = prepared(&folder, &plan, trace, &binding);
+    let (threads, stages) = (analysis.threads(), Stages(watch));
+    let all_done = decide_shards(trace, &options, threads, prepared.as_ref(), &stages, |decide| {
         loop {
-            let offer = leases.take()?;
+            let offer = first.take().map_or_else(|| leases.take(), Ok)?;
             for shard in leases.of_others() {
                 say!(
                     "witness: {}: was not written here by you{}, so it is decided anew; --trust believes it",
@@ -269,9 +300,10 @@ pub fn merge(args: &MergeArgs, color: Color) -> anyhow::Result<ExitCode> {
     let trace = args.input.load()?;
     warn_if_cut(path, &trace);
     let folder = args.store.clone().unwrap_or_else(|| store::folder_of(path));
-    must_be_execution(path, &trace)?;
     let binding = Binding::of(path);
-    let (plan, is_ours) = Plan::load(&folder, trace.id(), &binding)?;
+    let loaded = Plan::load(&folder, trace.id(), &binding);
+    must_be_as_planned(path, &trace, loaded.as_ref().is_ok_and(|&(_, is_ours)| is_ours))?;
+    let (plan, is_ours) = loaded?;
     let shards = store::load_shards(&folder, &plan, &binding)?;
     let plan_of_others = (!is_ours).then(|| Plan::path(&folder));
     let of_others: Vec<PathBuf> = plan_of_others.into_iter().chain(shards.of_others).collect();
@@ -284,7 +316,10 @@ pub fn merge(args: &MergeArgs, color: Color) -> anyhow::Result<ExitCode> {
             decision.number
         );
     }
-    let mut analysis = join(&trace, &from_report(&plan.options), shards.decisions);
+    let prepared = prepared(&folder, &plan, &trace, &binding);
+    let options = from_report(&plan.options);
+    let threads = available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let mut analysis = join(&trace, &options, threads, prepared.as_ref(), shards.decisions);
     analysis.unlisted = plan.unlisted;
     say_unlisted(path, &analysis);
     let (filters, root) = (args.reports.filters()?, args.reports.root());

@@ -56,3 +56,27 @@ impl Goal {
         Goal::Race(a.min(b), a.max(b))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadlock_includes_as_many_threads_at_a_place_as_wait_there() {
+        let partial = |waiting: &[u64]| Goal::PartialDeadlock {
+            waiting: waiting.to_vec(),
+        };
+        let deadlock = |waiting: &[u64], others: &[Waiting]| Goal::Deadlock {
+            waiting: waiting
+                .iter()
+                .map(|&at| Waiting::At(at))
+                .chain(others.iter().copied())
+                .collect(),
+            main_ended: false,
+        };
+        assert!(deadlock(&[1, 2, 3], &[]).includes(&partial(&[1, 3])));
+        assert!(deadlock(&[1, 1, 2], &[Waiting::Spins]).includes(&partial(&[1, 1])));
+        assert!(!deadlock(&[1, 2], &[Waiting::Spins]).includes(&partial(&[1, 1])));
+        assert!(!partial(&[1, 2]).includes(&partial(&[1])) && partial(&[1]).includes(&partial(&[1])));
+    }
+}

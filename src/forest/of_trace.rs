@@ -768,21 +768,25 @@ mod tests {
         );
     }
 
-    /// What a forest of a single thread's run has against it, if the thread does this.
-    fn reservations(operations: Vec<Op>) -> Vec<Reservation> {
-        let all = std::iter::once(Op::Begin).chain(operations);
+    /// Adds a run of a single thread that does this; the number of new branches.
+    fn add(forest: &mut Forest, operations: &[Op]) -> usize {
+        let all = std::iter::once(Op::Begin).chain(operations.iter().copied());
         let event = |op| Event {
             thread: ThreadId(0),
             pc: 0x40,
             stack: StackId::EMPTY,
             op,
         };
+        let events: Vec<Event> = all.map(event).collect();
+        let added = forest.add(&Run::of_events(&Tables::default(), &events, false));
+        assert_eq!(added.nondeterministic, None);
+        added.branches
+    }
+
+    /// What a forest of a single thread's run has against it, if the thread does this.
+    fn reservations(operations: Vec<Op>) -> Vec<Reservation> {
         let mut forest = Forest::new();
-        forest.add(&Run::of_events(
-            &Tables::default(),
-            &all.map(event).collect::<Vec<_>>(),
-            false,
-        ));
+        add(&mut forest, &operations);
         forest.reservations().iter().cloned().collect()
     }
 
@@ -795,6 +799,31 @@ mod tests {
         assert!(reservations(vec![write, read(1)]).is_empty());
         let told = reservations(vec![write, read(2)]);
         assert_eq!(told, [Reservation::External { position: 0x40 }]);
+    }
+
+    #[test]
+    fn what_a_run_writes_otherwise_is_taken_for_what_earlier_ones_wrote_and_told() {
+        let wrote = |value| [Op::Write { mem: MEM, value }, Op::Read { mem: MEM, value }];
+        let mut forest = Forest::new();
+        assert!(add(&mut forest, &wrote(1)) > 0 && forest.reservations().is_empty());
+        assert_eq!(add(&mut forest, &wrote(2)), 0);
+        let told: Vec<&Reservation> = forest.reservations().iter().collect();
+        assert_eq!(told, [&Reservation::WrittenOtherwise { position: 0x40 }]);
+    }
+
+    #[test]
+    fn what_is_left_in_a_fresh_block_is_taken_for_what_was_left_there_after_the_same_history_and_told() {
+        let saw = |values: [u64; 2]| {
+            let mem = |addr| MemRange { addr, size: 4 };
+            let read = |addr, value| Op::Read { mem: mem(addr), value };
+            let block = Op::Alloc { addr: 0x5000, size: 16 };
+            [block, read(0x5000, values[0]), read(0x5008, values[1])]
+        };
+        let mut forest = Forest::new();
+        assert!(add(&mut forest, &saw([5, 6])) > 0 && forest.reservations().is_empty());
+        assert_eq!(add(&mut forest, &saw([5, 7])), 0);
+        let told = Reservation::WrittenOtherwise { position: 0x40 };
+        assert!(forest.reservations().contains(&told), "{:?}", forest.reservations());
     }
 
     #[test]

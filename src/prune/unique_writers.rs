@@ -19,7 +19,7 @@
 use super::forced_posts::Semaphores;
 use super::{Clocks, Edge, Ending, MustHappenBefore, needed_by_all};
 use crate::trace::{CellId, EventId, SectionId, Sections, ThreadId, Trace, Writers};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,36 +51,55 @@ impl<'t> Needs<'t> {
     /// Computes the relation.
     #[must_use]
     pub fn of(trace: &'t Trace, must: &'t MustHappenBefore, sections: &'t Sections) -> Needs<'t> {
-        Needs::with(
-            trace,
-            must,
-            sections,
-            Arc::new(Semaphores::of(trace)),
-            Arc::new(Writers::of(trace)),
-        )
+        Needs::knowing(trace, must, sections, None)
     }
 
-    /// The same on other grounds.
+    /// As [`of`](Self::of), for somebody who knows the [edges](Self::found) that make it up, since searching for them
+    /// takes most of the time. They fit the trace.
     #[must_use]
-    pub fn on<'m>(&self, must: &'m MustHappenBefore) -> Needs<'m>
+    pub fn knowing(
+        trace: &'t Trace,
+        must: &'t MustHappenBefore,
+        sections: &'t Sections,
+        found: Option<&[Edge]>,
+    ) -> Needs<'t> {
+        let (semaphores, writers) = (Arc::new(Semaphores::of(trace)), Arc::new(Writers::of(trace)));
+        Needs::with(trace, must, sections, (semaphores, writers), found)
+    }
+
+    /// The same on other grounds, of which somebody may know the edges as well.
+    #[must_use]
+    pub fn on<'m>(&self, must: &'m MustHappenBefore, found: Option<&[Edge]>) -> Needs<'m>
     where
         't: 'm,
     {
-        let (semaphores, writers) = (Arc::clone(&self.semaphores), Arc::clone(&self.writers));
-        Needs::with(self.trace, must, self.sections, semaphores, writers)
+        let shared = (Arc::clone(&self.semaphores), Arc::clone(&self.writers));
+        Needs::with(self.trace, must, self.sections, shared, found)
+    }
+
+    /// The edges that reads have added to must-happen-before; `None` if these alone would make another relation of it.
+    #[must_use]
+    pub fn found(&self) -> Option<Vec<Edge>> {
+        let known: HashSet<&Edge> = self.must.edges().iter().collect();
+        let new = self.needed.edges().iter().filter(|edge| !known.contains(edge));
+        let found: Vec<Edge> = new.copied().collect();
+        extended(self.trace, self.must, &found)
+            .same_edges(&self.needed)
+            .then_some(found)
     }
 
     fn with(
         trace: &'t Trace,
         must: &'t MustHappenBefore,
         sections: &'t Sections,
-        semaphores: Arc<Semaphores>,
-        writers: Arc<Writers>,
+        (semaphores, writers): (Arc<Semaphores>, Arc<Writers>),
+        found: Option<&[Edge]>,
     ) -> Needs<'t> {
-        let needed = match trace.frees_reads() {
+        let needed = match (trace.frees_reads(), found) {
             // Where reads may be free, no writer is needed for sure.
-            true => must.clone(),
-            false => Search::new(trace, &writers).closure(must).0,
+            (true, _) => must.clone(),
+            (false, Some(found)) => extended(trace, must, found),
+            (false, None) => Search::new(trace, &writers).closure(must).0,
         };
         Needs {
             trace,
@@ -222,6 +241,12 @@ impl<'t> Needs<'t> {
         }
         Some(grown)
     }
+}
+
+/// Must-happen-before with edges that are known.
+fn extended(trace: &Trace, must: &MustHappenBefore, found: &[Edge]) -> MustHappenBefore {
+    must.clone()
+        .extended(trace, found.to_vec(), &[], &mut |_, _| Vec::new())
 }
 
 /// The search for reads that one write alone can explain.

@@ -38,6 +38,8 @@ pub(crate) struct Z3Session {
     begun: bool,
     /// Whether a check ended for want of resources.
     gave_up: bool,
+    /// What the last check found, if that is a model.
+    found: Option<z3::Model>,
 }
 
 /// The solver's word on a query.
@@ -96,6 +98,7 @@ impl Z3Session {
             budget,
             begun: false,
             gave_up: false,
+            found: None,
         }
     }
 
@@ -217,10 +220,16 @@ impl Z3Session {
     }
 
     pub(crate) fn check(&mut self, assumptions: &[Bool]) -> Status {
-        match self.solver.check_assumptions(assumptions) {
-            SatResult::Sat => Status::Satisfiable,
-            SatResult::Unsat => Status::Unsatisfiable,
-            SatResult::Unknown => {
+        let answer = self.solver.check_assumptions(assumptions);
+        // Z3 makes the model only now, and none once it was interrupted or its time was over at the end of the check.
+        self.found = match answer {
+            SatResult::Sat => self.solver.get_model(),
+            SatResult::Unsat | SatResult::Unknown => None,
+        };
+        match (answer, &self.found) {
+            (SatResult::Sat, Some(_)) => Status::Satisfiable,
+            (SatResult::Unsat, _) => Status::Unsatisfiable,
+            (SatResult::Sat | SatResult::Unknown, _) => {
                 self.gave_up = true;
                 Status::Budget
             }
@@ -234,7 +243,7 @@ impl Z3Session {
 
     /// The model of the last satisfiable check.
     pub(crate) fn model(&self, formula: &impl Formula) -> Model {
-        let model = self.solver.get_model().expect("a satisfiable check has a model");
+        let model = self.found.as_ref().expect("the last check was satisfiable");
         let mut order: Vec<(i64, Node)> = Vec::with_capacity(self.nodes.len());
         for (&node, variable) in &self.nodes {
             // Without an interpretation its value does not matter.
@@ -344,5 +353,40 @@ mod tests {
         session.begin();
         session.assert(&sits(0, 0));
         assert_eq!(session.check(&[sits(0, 0)]), Status::Satisfiable);
+    }
+
+    #[test]
+    fn a_check_that_is_interrupted_at_its_very_end_has_no_model() {
+        let handle = Context::thread_local();
+        let handle = handle.handle();
+        let (mut satisfiable, mut interrupted) = (0, 0);
+        let (asks, asked) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                while asked.try_recv() == Err(mpsc::TryRecvError::Empty) {
+                    handle.interrupt();
+                    thread::sleep(Duration::from_micros(50));
+                }
+            });
+            let mut z3 = Z3Session::new(u32::MAX);
+            for round in 0..4_000 {
+                z3.begin();
+                let places: Vec<Int> = (0..8).map(|place| Int::new_const(round * 8 + place)).collect();
+                for (before, after) in places.iter().zip(&places[1..]) {
+                    z3.assert(&Bool::or(&[before.lt(after), after.lt(before)]));
+                }
+                match z3.check(&[]) {
+                    Status::Satisfiable => {
+                        assert!(z3.found.is_some());
+                        satisfiable += 1;
+                    }
+                    Status::Unsatisfiable => panic!("they can be in order"),
+                    Status::Budget => interrupted += 1,
+                }
+            }
+            drop(asks);
+        });
+        println!("{satisfiable} satisfiable, {interrupted} interrupted");
+        assert!(satisfiable > 0 && interrupted > 0);
     }
 }

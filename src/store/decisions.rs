@@ -16,7 +16,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// The value of [`Header::schema`].
-const SCHEMA: &str = "witness-decisions/2";
+const SCHEMA: &str = "witness-decisions/3";
 /// Bytes of a longer first line, which is none.
 const LONGEST_HEADER: u64 = 4096;
 /// Bytes of a longer line, which is none: a schedule is far shorter than the trace that it is of.
@@ -266,8 +266,8 @@ impl Part {
     fn decides(&self, plan: &Plan, number: u32, of: u32) -> bool {
         let mut decided: Vec<u32> = self.decisions.iter().map(|decision| decision.number).collect();
         decided.sort_unstable();
-        let all = 0..plan.candidates.len() as u32;
-        Shard::new(number, of).is_some_and(|shard| all.filter(|&number| shard.has(number)).eq(decided))
+        let all = plan.candidates.len() as u32;
+        Shard::new(number, of).is_some_and(|shard| (0..all).filter(|&number| shard.has(number, all)).eq(decided))
     }
 }
 

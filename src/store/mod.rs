@@ -7,18 +7,20 @@
 //! before it is shown.
 //!
 //! A running analysis keeps its decisions in `journal`; the next start does not decide them again. An analysis in
-//! shards has its [`Plan`] in `plan.json` and its decisions in `shards/`,
-//! where the workers that share them keep their [`Leases`].
+//! shards has its [`Plan`] in `plan.json`, what its workers need not work out again in `plan.prepared`, and its
+//! decisions in `shards/`, where the workers that share them keep their [`Leases`].
 
 mod binding;
 mod decisions;
 mod leases;
 mod plan;
+mod prepared;
 
 pub use binding::Binding;
 pub use decisions::{Journal, Shards, load_shards, save_shard, shard_journal_path, shard_path};
 pub use leases::{Lease, Leases, Offer};
 pub use plan::{PLAN_SCHEMA, Plan, PlanId, PlannedPair};
+pub use prepared::{load_prepared, save_prepared};
 
 pub use crate::results::folder_of;
 use crate::results::{Results, SCHEMA, tool};

@@ -102,9 +102,8 @@ impl Plan {
     /// How many of its candidates are in a shard.
     #[must_use]
     pub fn share(&self, shard: Shard) -> usize {
-        (0..self.candidates.len() as u32)
-            .filter(|&number| shard.has(number))
-            .count()
+        let all = self.candidates.len() as u32;
+        (0..all).filter(|&number| shard.has(number, all)).count()
     }
 
     /// The file of a plan in a folder.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
+use witness::report::quoted;
 
 /// A folder with a program that more than a hundred runs cover.
 struct Place {
@@ -199,9 +200,10 @@ fn a_slurm_array_explores_what_one_process_does() {
     let folder = std::env::temp_dir().join(format!("witness-slurm-explore-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let cluster = Cluster::start(folder);
+    // A shell reads this line.
     let worker = format!(
         "exec {} explore --join runs -- ./program",
-        env!("CARGO_BIN_EXE_witness")
+        quoted(Path::new(env!("CARGO_BIN_EXE_witness")))
     );
     let mut array = cluster.command("sbatch");
     array.current_dir(&place.folder);

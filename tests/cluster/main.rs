@@ -173,6 +173,37 @@ fn workers_share_the_shards_and_wait_for_each_other() {
 }
 
 #[test]
+fn what_a_plan_prepares_changes_nothing_and_counts_only_as_it_was_written() {
+    type Forge = fn(&[u8]) -> Option<Vec<u8>>;
+    let place = Place::new("prepared");
+    let alone = place.stored_by_one();
+    let path = place.store().join("plan.prepared");
+    let forge: [Forge; 4] = [
+        |bytes| Some(bytes.to_vec()),
+        |_| None,
+        |bytes| Some(bytes[..bytes.len() / 2].to_vec()),
+        // Somebody takes away what is decided: others would be asked about these pairs, and find other schedules.
+        |bytes| {
+            let decisions = bytes.windows(10).position(|part| part == br#"[{"number""#)?;
+            Some([&bytes[..decisions], b"[]"].concat())
+        },
+    ];
+    for forge in forge {
+        assert!(place.run(&["plan", "trace.bin"]).status.success());
+        let forged = forge(&fs::read(&path).expect("it is prepared"));
+        fs::remove_file(&path).expect("it is there");
+        if let Some(forged) = forged {
+            fs::write(&path, forged).expect("it is written");
+        }
+        let worker = place.worker().wait_with_output().expect("a child");
+        assert!(worker.status.success(), "{worker:?}");
+        assert_eq!(place.run(&["merge", "trace.bin"]).status.code(), Some(66));
+        assert!(place.stored() == alone);
+        fs::remove_dir_all(place.store()).expect("results were stored");
+    }
+}
+
+#[test]
 fn a_worker_whose_time_is_over_leaves_its_shard_to_the_next() {
     let place = Place::new("limited");
     let alone = place.stored_by_one();

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::thread;
 
 /// Names that commands derive from that of the trace.
-const DERIVED: [&str; 9] = [
+const DERIVED: [&str; 11] = [
     "trace.bin.partial",
     "trace.bin.ring",
     "trace.bin.witnesses/results.json",
@@ -15,6 +15,8 @@ const DERIVED: [&str; 9] = [
     "trace.bin.witnesses/results.json.partial",
     "trace.bin.witnesses/plan.partial",
     "trace.bin.witnesses/plan.json.partial",
+    "trace.bin.witnesses/plan.prepared",
+    "trace.bin.witnesses/plan.prepared.partial",
     "trace.bin.witnesses/1.sched",
     "trace.bin.witnesses/shards/1-of-1.partial",
 ];

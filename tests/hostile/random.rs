@@ -56,7 +56,7 @@ fn a_ring_that_was_found_stands_for_no_threads() {
 fn stores_of_random_content() {
     let mut random = random(2);
     let words = [
-        "{\"header\":{\"schema\":\"witness-decisions/2\",\"plan\":\"@\",\"shard\":[1,1]}}",
+        "{\"header\":{\"schema\":\"witness-decisions/3\",\"plan\":\"@\",\"shard\":[1,1]}}",
         "{\"complete\":0}",
         "{\"complete\":1}",
         "{\"decision\":{\"number\":4294967295,\"pair\":{\"positions\":[1,2],\"example\":[0,1],\"verdict\":{\"Refuted\":{\"MustHappenBefore\":[]}},\"instances\":{\"total\":1,\"ordered\":0,\"locked\":0,\"tried\":0}},\"rejected\":[]}}",

@@ -4,9 +4,10 @@ use crate::command::run;
 use crate::place::Place;
 use serde_json::{Value, json};
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use trace_format::{MemRange, ObjectInfo, ObjectKind, Op, ProgramEnd, ThreadId, ThreadInfo, TraceFile};
-use witness::analyze::{Options, Shard, with_candidates};
+use witness::analyze::{Options, Shard, Unfollowed, prepare};
 use witness::results;
 use witness::store::{self, Binding, Plan};
 use witness::trace::Trace;
@@ -350,10 +351,16 @@ fn no_execution_is_no_execution_whatever_lies_beside_it() {
         max_pairs: options.most_pairs,
         first_events: None,
     };
-    let plan = with_candidates(&trace, &options, |candidates, unlisted| {
-        assert!(!candidates.is_empty());
-        Plan::new(trace.id(), stored, candidates, unlisted)
-    });
+    let plan = prepare(
+        &trace,
+        &options,
+        NonZeroUsize::MIN,
+        &Unfollowed,
+        |candidates, unlisted, _| {
+            assert!(!candidates.is_empty());
+            Plan::new(trace.id(), stored, candidates, unlisted)
+        },
+    );
     let (folder, nobody) = (place.path("no.bin.witnesses"), Binding::of(&place.path("none")));
     plan.save(&folder, &nobody).expect("a plan");
     let refused = |arguments: &[&str]| {

@@ -111,6 +111,11 @@ impl Making {
             _ => STACKS + u64::from(thread) * STACK + 8 * self.random.u64(..2),
         };
         let mem = MemRange { addr, size: 8 };
+        // Now and then it is something else.
+        let value = match self.random.u32(..6) {
+            0 => self.one_of(TARGETS),
+            _ => value,
+        };
         self.emit(thread, Op::Write { mem, value });
         self.emit(thread, Op::Read { mem, value });
     }
