@@ -395,6 +395,15 @@ fn a_run_that_is_ended_before_it_has_begun_is_no_error() {
     }
 }
 
+/// The mutex is free from the event on that says so, and not only when the kernel knows that its owner is gone.
+#[test]
+fn a_mutex_whose_owner_ends_keeps_nobody_waiting() {
+    let (_, outcome) = explore("abandoned", "session/programs/abandoned.c", &[], &[]);
+    assert!(matches!(outcome.status, Some(0 | 3)), "{outcome:?}");
+    assert!(!outcome.stdout.contains("FOUND: "), "{}", outcome.stdout);
+    assert!(!outcome.stdout.contains("was not shown"), "{}", outcome.stdout);
+}
+
 #[test]
 fn a_thread_that_is_gone_keeps_no_run_waiting() {
     let source = "session/programs/ends_unseen.c";
