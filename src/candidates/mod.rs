@@ -42,7 +42,7 @@ use groups::Crowded;
 use hashbrown::{HashMap, HashSet};
 use nearest::{Nearest, Use};
 pub(crate) use site::place;
-use site::{GroupNumbers, Site};
+use site::{PairNumbers, Site};
 use spots::Spots;
 use std::ops::ControlFlow;
 
@@ -142,14 +142,14 @@ impl<'t> Candidates<'t> {
             found: Vec::new(),
             is_full: false,
         };
-        spots.pair(trace, freed, |positions, first| listed.number(positions, first));
+        spots.pair(trace, contexts, freed, |positions, first| listed.number(positions, first));
         for pair in &spots.pairs {
             listed.count(pair.candidate, pair.instances, pair.first);
         }
         nearest_at_spots(trace, contexts, needs, &spots, &mut listed.found);
         let mut uses: Vec<Use> = Vec::new();
         for cell in &crowded {
-            let mut pairs = GroupNumbers::of(cell.groups());
+            let mut pairs = PairNumbers::of(cell.groups());
             cell.each_conflict(|at, other| {
                 if freed && !cell.is_pair(at, other, true) {
                     return;
@@ -180,7 +180,7 @@ impl<'t> Candidates<'t> {
             }
             uses.sort_unstable();
             let threads: Vec<ThreadId> = cell.sites.iter().map(|site| site.thread).collect();
-            nearest::search(trace, contexts, needs, &threads, &uses, &number, &mut listed.found);
+            nearest::search(trace, contexts, needs, &threads, &uses, number, &mut listed.found);
         }
         let Listed { found, is_full, .. } = listed;
         let all = match is_full {
@@ -267,15 +267,22 @@ fn nearest_at_spots(
 ) {
     let mut is_open = vec![false; spots.cells() as usize];
     for pair in &spots.pairs {
-        if !spots.all_clash(contexts, pair.spots) {
+        // Where a pair shares one cell alone, one open instance is enough to know.
+        let is_known = pair.cells == 1 && is_open[pair.cell as usize];
+        if !pair.all_clash && !is_known {
             let before = |event, thread| needs.before_pending(event, thread);
             let _: ControlFlow<()> = spots.each_open_cell(trace, &before, pair.spots, &mut |cell, _, _| {
                 is_open[cell as usize] = true;
-                ControlFlow::Continue(())
+                match pair.cells {
+                    1 => ControlFlow::Break(()),
+                    _ => ControlFlow::Continue(()),
+                }
             });
         }
     }
     let (mut numbers, mut accesses, mut uses): (Vec<u32>, _, Vec<Use>) = (Vec::new(), Vec::new(), Vec::new());
+    // Neighboring cells often have the same spots.
+    let (mut numbers_before, mut table, mut threads) = (Vec::new(), PairNumbers::of(0), Vec::new());
     for (cell, _) in (0..).zip(is_open).filter(|(_, is_open)| *is_open) {
         spots.in_order(cell, &mut numbers, &mut accesses);
         uses.clear();
@@ -284,9 +291,16 @@ fn nearest_at_spots(
             let (event, held) = held(id);
             (event, held, number)
         }));
-        let threads: Vec<ThreadId> = numbers.iter().map(|&spot| spots.list[spot as usize].thread()).collect();
-        let number = |a: u32, b: u32| spots.candidate(numbers[a as usize], numbers[b as usize]);
-        nearest::search(trace, contexts, needs, &threads, &uses, &number, found);
+        let number = |a: u32, b: u32| spots.open_candidate(numbers[a as usize], numbers[b as usize]);
+        if numbers != numbers_before {
+            threads.clear();
+            threads.extend(numbers.iter().map(|&spot| spots.list[spot as usize].thread()));
+            table = PairNumbers::of(numbers.len());
+            table.fill(number);
+            numbers_before.clone_from(&numbers);
+        }
+        let number = |a: u32, b: u32| table.get(a, b, || number(a, b));
+        nearest::search(trace, contexts, needs, &threads, &uses, number, found);
     }
 }
 

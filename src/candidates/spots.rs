@@ -40,9 +40,13 @@ pub(super) struct SpotPair {
     pub(super) instances: u64,
     /// The first accesses of a cell at both: of the cell in which these come first.
     pub(super) first: (EventId, EventId),
-    cell: u32,
+    pub(super) cell: u32,
+    /// How many cells have accesses at both.
+    pub(super) cells: u32,
     /// The number of its candidate.
     pub(super) candidate: u32,
+    /// Whether a lock that is held at all accesses of the one spot and one at all of the other exclude all instances.
+    pub(super) all_clash: bool,
 }
 
 /// The accesses of all cells that more than one thread accesses and somebody writes.
@@ -284,12 +288,6 @@ impl Spots {
         positions_of(self.list[a as usize].key.1, self.list[b as usize].key.1)
     }
 
-    /// Whether a lock that is held at all accesses of the one spot and one at all of the other exclude all instances.
-    pub(super) fn all_clash(&self, contexts: &LockContexts, (a, b): (u32, u32)) -> bool {
-        let held = |spot: u32| self.list[spot as usize].contexts.iter().copied();
-        contexts.all_clash(held(a), held(b))
-    }
-
     /// What the accesses of a cell are, spot by spot.
     fn parts(&self, trace: &Trace, cell: u32, parts: &mut Vec<Part>) {
         parts.clear();
@@ -339,6 +337,7 @@ impl Spots {
     pub(super) fn pair(
         &mut self,
         trace: &Trace,
+        contexts: &LockContexts,
         freed: bool,
         mut candidate: impl FnMut((CodePosition, CodePosition), (EventId, EventId)) -> Option<u32>,
     ) {
@@ -353,17 +352,21 @@ impl Spots {
                     let Some(candidate) = candidate(self.positions(spots), first) else {
                         return NONE;
                     };
+                    let [a, b] = [a, b].map(|part| self.list[part.spot as usize].contexts.iter().copied());
                     pairs.push(SpotPair {
                         spots,
                         instances: 0,
                         first,
                         cell,
+                        cells: 0,
                         candidate,
+                        all_clash: contexts.all_clash(a, b),
                     });
                     pairs.len() as u32 - 1
                 });
                 if let Some(pair) = pairs.get_mut(number as usize) {
                     pair.instances += u64::from(a.count) * u64::from(b.count);
+                    pair.cells += 1;
                     if first < pair.first {
                         (pair.first, pair.cell) = (first, cell);
                     }
@@ -374,10 +377,11 @@ impl Spots {
         (self.pairs, self.numbers) = (pairs, numbers);
     }
 
-    /// The candidate of two spots.
-    pub(super) fn candidate(&self, a: u32, b: u32) -> Option<u32> {
+    /// The candidate of two spots; none, if the locks held exclude all instances.
+    pub(super) fn open_candidate(&self, a: u32, b: u32) -> Option<u32> {
         let number = self.numbers.get(&(a.min(b), a.max(b)))?;
-        Some(self.pairs[*number as usize].candidate)
+        let pair = &self.pairs[*number as usize];
+        (!pair.all_clash).then_some(pair.candidate)
     }
 
     /// Calls `each` with the cell and the number of each spot that it has accesses at.

@@ -337,10 +337,8 @@ impl Visit<'_, '_> {
 
     /// Two spots: all cells together, and then those one by one that are left.
     fn spots(&mut self, pair: &SpotPair) -> ControlFlow<()> {
-        let Candidates {
-            trace, contexts, spots, ..
-        } = self.candidates;
-        if spots.all_clash(contexts, pair.spots) {
+        let Candidates { trace, spots, .. } = self.candidates;
+        if pair.all_clash {
             self.found.locked += pair.instances;
             first_of(&mut self.found.first_locked, pair.first.0, pair.first.1);
             return ControlFlow::Continue(());
