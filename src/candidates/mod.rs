@@ -142,7 +142,7 @@ impl<'t> Candidates<'t> {
             found: Vec::new(),
             is_full: false,
         };
-        spots.pair(trace, contexts, freed, |positions, first| listed.number(positions, first));
+        spots.pair(contexts, freed, |positions, first| listed.number(positions, first));
         for pair in &spots.pairs {
             listed.count(pair.candidate, pair.instances, pair.first);
         }
@@ -184,7 +184,7 @@ impl<'t> Candidates<'t> {
         }
         let Listed { found, is_full, .. } = listed;
         let all = match is_full {
-            true => count(trace, &spots, &crowded, freed),
+            true => count(&spots, &crowded, freed),
             false => found.len(),
         };
         let mut list: Vec<Candidate> = found
@@ -286,11 +286,8 @@ fn nearest_at_spots(
     for (cell, _) in (0..).zip(is_open).filter(|(_, is_open)| *is_open) {
         spots.in_order(cell, &mut numbers, &mut accesses);
         uses.clear();
-        let held = |id| (trace.access_by_id(id).event, contexts.of_access(id));
-        uses.extend(accesses.iter().map(|&(id, number)| {
-            let (event, held) = held(id);
-            (event, held, number)
-        }));
+        let held = |event| contexts.of_access(event);
+        uses.extend(accesses.iter().map(|&(event, number)| (event, held(event), number)));
         let number = |a: u32, b: u32| spots.open_candidate(numbers[a as usize], numbers[b as usize]);
         if numbers != numbers_before {
             threads.clear();
@@ -305,7 +302,7 @@ fn nearest_at_spots(
 }
 
 /// How many pairs of positions conflict, in memory for the positions alone; `freed`: where something is freed.
-fn count(trace: &Trace, spots: &Spots, crowded: &[Crowded], freed: bool) -> usize {
+fn count(spots: &Spots, crowded: &[Crowded], freed: bool) -> usize {
     let mut parts_at: HashMap<CodePosition, Vec<(u32, u32)>> = HashMap::new();
     spots.each_part(|cell, spot| {
         let position = spots.list[spot as usize].key.1;
@@ -324,7 +321,7 @@ fn count(trace: &Trace, spots: &Spots, crowded: &[Crowded], freed: bool) -> usiz
     for position in positions {
         partners.clear();
         for &part in parts_at.get(&position).into_iter().flatten() {
-            spots.each_partner(trace, part, freed, |place| {
+            spots.each_partner(part, freed, |place| {
                 if place >= position {
                     partners.insert(place);
                 }

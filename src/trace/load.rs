@@ -1,9 +1,9 @@
 //! From the file to the model.
 
-use super::accesses::{Accesses, Range, RangeId};
+use super::accesses::{Accesses, Range};
 use super::cells::CellBuilder;
 use super::excused::Excuses;
-use super::ops::Ops;
+use super::ops::{Form, Ops};
 use super::places::CodePlaces;
 use super::waits::Waits;
 use super::{AccessKind, Block, Cut, EventId, IncarnationId, Op, Trace};
@@ -222,7 +222,7 @@ impl Builder {
                 attempts: Vec::new(),
                 place: Arc::new(Vec::with_capacity(events)),
                 program_order: of_thread.into_iter().map(Vec::with_capacity).collect(),
-                accesses: Accesses::new(ranges, places.len()),
+                accesses: Accesses::new(ranges, events),
                 cells,
                 incarnations: memory.incarnations,
                 pins: super::pins::Pins::default(),
@@ -248,56 +248,65 @@ impl Builder {
         {
             self.trace.attempts.push(id);
         }
-        let op = self.op(id, event.op);
         let order = &mut self.trace.program_order[event.thread.index()];
         Arc::make_mut(&mut self.trace.place).push(order.len() as u32);
         order.push(id);
         Arc::make_mut(&mut self.trace.thread).push(event.thread);
         self.trace.code.push(event.pc, event.stack);
-        self.trace.ops.push(op);
+        self.push_op(event.op);
     }
 
-    fn op(&mut self, id: EventId, op: FileOp) -> Op {
+    fn push_op(&mut self, op: FileOp) {
         use AccessKind::{AtomicLoad, AtomicRmw, AtomicStore, Read, Write};
         let plain = MemoryOrder::Relaxed;
         match op {
-            FileOp::Read { value, .. } => self.access(id, Read, plain, &[value]),
-            FileOp::Write { value, .. } => self.access(id, Write, plain, &[value]),
-            FileOp::Use { .. } => self.access(id, AccessKind::Use, MemoryOrder::SeqCst, &[]),
-            FileOp::Destroy { value, .. } => self.access(id, AccessKind::Destroy, plain, &[value]),
-            FileOp::AtomicLoad { value, order, .. } => self.access(id, AtomicLoad, order, &[value]),
-            FileOp::AtomicStore { value, order, .. } => self.access(id, AtomicStore, order, &[value]),
+            FileOp::Read { value, .. } => self.access(Read, plain, &[value]),
+            FileOp::Write { value, .. } => self.access(Write, plain, &[value]),
+            FileOp::Use { .. } => self.access(AccessKind::Use, MemoryOrder::SeqCst, &[]),
+            FileOp::Destroy { value, .. } => self.access(AccessKind::Destroy, plain, &[value]),
+            FileOp::AtomicLoad { value, order, .. } => self.access(AtomicLoad, order, &[value]),
+            FileOp::AtomicStore { value, order, .. } => self.access(AtomicStore, order, &[value]),
             FileOp::AtomicRmw {
                 read, written, order, ..
-            } => self.access(id, AtomicRmw, order, &[read, written]),
-            FileOp::Alloc { .. } => Op::Alloc {
-                incarnation: IncarnationId(self.next_place()),
-            },
-            FileOp::Free { addr } => self.free(id, addr),
-            other => Op::of_file(other).expect("what is no access, nor begins a block, is itself"),
+            } => self.access(AtomicRmw, order, &[read, written]),
+            FileOp::Alloc { .. } => {
+                let incarnation = IncarnationId(self.next_place());
+                self.other(Op::Alloc { incarnation });
+            }
+            FileOp::Free { addr } => self.free(addr),
+            other => self.other(Op::of_file(other).expect("what is no access, nor begins a block, is itself")),
         }
     }
 
-    fn access(&mut self, event: EventId, kind: AccessKind, order: MemoryOrder, values: &[u64]) -> Op {
-        let range = RangeId(self.next_place());
-        Op::Access(self.trace.accesses.push(event, kind, order, range, values))
+    fn other(&mut self, op: Op) {
+        self.trace.ops.push(op);
+        self.trace.accesses.push_none();
+    }
+
+    fn access(&mut self, kind: AccessKind, order: MemoryOrder, values: &[u64]) {
+        let range = self.next_place();
+        self.access_of(kind, order, range, values);
+    }
+
+    fn access_of(&mut self, kind: AccessKind, order: MemoryOrder, range: u32, values: &[u64]) {
+        let apart = self.trace.accesses.push(values);
+        self.trace.ops.push_access(Form { kind, order, apart }, range);
     }
 
     /// A free covers its whole incarnation; one of unknown memory touches nothing.
-    fn free(&mut self, event: EventId, addr: u64) -> Op {
+    fn free(&mut self, addr: u64) {
         let freed = Some(self.next_place()).filter(|&place| place != NOWHERE);
         let (size, cells) = freed.map_or((0, 0..0), |freed| {
             let block = &self.trace.incarnations[freed as usize];
             (block.size, block.cells.clone())
         });
-        let accesses = &mut self.trace.accesses;
-        let range = accesses.add_range(Range {
+        let range = self.trace.accesses.add_range(Range {
             incarnation: freed.map_or(IncarnationId::STATIC, IncarnationId),
             addr,
             size,
             cells,
         });
-        Op::Access(accesses.push(event, AccessKind::Free, MemoryOrder::Relaxed, range, &[]))
+        self.access_of(AccessKind::Free, MemoryOrder::Relaxed, range, &[]);
     }
 
     fn next_place(&mut self) -> u32 {
@@ -306,6 +315,7 @@ impl Builder {
 
     fn finish(self, id: TraceId, tables: Tables, cut: Option<Cut>) -> Trace {
         let mut trace = self.trace;
+        trace.accesses.shrink();
         trace.id = id;
         trace.excuses = Excuses::of(&tables);
         trace.tables = tables;
