@@ -3,7 +3,7 @@
 use super::*;
 use crate::generate::{Generator, Shape};
 use crate::prune::LockContextId;
-use crate::trace::{AccessKind, ObjectId, Op, Sections, ThreadId};
+use crate::trace::{AccessKind, ObjectId, Sections, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use trace_format::{Event, MemRange, ObjectInfo, ObjectKind, Op as FileOp, StackId, Tables, ThreadInfo};
