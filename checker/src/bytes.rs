@@ -86,7 +86,7 @@ impl Bytes {
         let mut owners: Overlay<BlockId> = Overlay::new();
         let mut recent = Recent::default();
         // From the first byte that some stack has had to the last.
-        let mut stacks = u64::MAX..0;
+        let mut stacks = (u64::MAX, 0);
         // The last block that began at each address.
         let mut begun: HashMap<u64, BlockId> = HashMap::new();
         // Block, first byte, length of each span. There are millions: the table is most of what this takes.
@@ -110,7 +110,7 @@ impl Bytes {
                     let covered = owners.put(addr, end, id);
                     recent.put(addr, end);
                     if is_stack {
-                        stacks = stacks.start.min(addr)..stacks.end.max(end);
+                        stacks = (stacks.0.min(addr), stacks.1.max(end));
                     }
                     let lives = covered
                         .iter()
@@ -144,7 +144,7 @@ impl Bytes {
                             None => owners.get(addr).unwrap_or(0),
                         };
                         if let Some(value) = access.leaves.filter(|_| native && size == 8)
-                            && stacks.contains(&value)
+                            && (stacks.0..stacks.1).contains(&value)
                             && let Some(into) = owners.get(value).filter(|&into| into != block)
                             && bytes.blocks[into as usize].stack_of.is_some()
                         {

@@ -76,7 +76,7 @@ impl Recent {
         if self.rows.is_empty() {
             return;
         }
-        let stretches = (start >> STRETCH)..=(end.max(start + 1) - 1 >> STRETCH);
+        let stretches = (start >> STRETCH)..=((end.max(start.saturating_add(1)) - 1) >> STRETCH);
         if stretches.end() - stretches.start() >= STRETCHES as u64 {
             self.put_all += 1;
             return;
