@@ -77,18 +77,11 @@ pub(super) struct Accesses {
 const NEAR: usize = 1 << 12;
 
 impl Accesses {
-    pub(super) fn new(ranges: Vec<Range>, events: usize) -> Accesses {
+    pub(super) fn with_capacity(events: usize) -> Accesses {
         Accesses {
-            ranges,
             values: Vec::with_capacity(events),
             ..Accesses::default()
         }
-    }
-
-    /// The number of a further range.
-    pub(super) fn add_range(&mut self, range: Range) -> u32 {
-        self.ranges.push(range);
-        self.ranges.len() as u32 - 1
     }
 
     /// Goes on by an event that is no access.
@@ -127,8 +120,9 @@ impl Accesses {
         *near
     }
 
-    /// No access follows.
-    pub(super) fn shrink(&mut self) {
+    /// No access follows: these are the ranges that they are of.
+    pub(super) fn end(&mut self, ranges: Vec<Range>) {
+        self.ranges = ranges;
         self.near = Vec::new();
         self.wide.shrink_to_fit();
         self.both.shrink_to_fit();

@@ -149,6 +149,11 @@ impl Ops {
         self.numbers.push(range);
     }
 
+    /// Says which range an access is of, once that is known.
+    pub(super) fn set_number(&mut self, event: usize, range: u32) {
+        self.numbers[event] = range;
+    }
+
     #[inline]
     pub(super) fn get(&self, event: usize) -> Op {
         match self.tags[event] {
