@@ -5,6 +5,7 @@
 //! other, so that an access is a run of numbers. Everything else in this crate speaks of bytes by these numbers.
 
 use crate::overlay::Overlay;
+use crate::recent::Recent;
 use crate::recording::{Access, Recording, all};
 use hashbrown::HashMap;
 use std::ops::Range;
@@ -83,6 +84,9 @@ impl Bytes {
             given_away: Vec::new(),
         };
         let mut owners: Overlay<BlockId> = Overlay::new();
+        let mut recent = Recent::default();
+        // From the first byte that some stack has had to the last.
+        let mut stacks = (u64::MAX, 0);
         // The last block that began at each address.
         let mut begun: HashMap<u64, BlockId> = HashMap::new();
         // Block, first byte, length of each span. There are millions: the table is most of what this takes.
@@ -104,6 +108,10 @@ impl Bytes {
                     let id = bytes.blocks.len() as BlockId;
                     let end = addr.saturating_add(size.max(1));
                     let covered = owners.put(addr, end, id);
+                    recent.put(addr, end);
+                    if is_stack {
+                        stacks = (stacks.0.min(addr), stacks.1.max(end));
+                    }
                     let lives = covered
                         .iter()
                         .find(|&&block| bytes.blocks[block as usize].free.is_none());
@@ -130,17 +138,26 @@ impl Bytes {
                 op => match Access::of(op) {
                     Some(access) => {
                         let (addr, size) = (access.mem.addr, access.mem.size);
-                        let block = owners.get(addr).unwrap_or(0);
+                        let known = recent.get(addr, size);
+                        let block = match known {
+                            Some(number) => keys[number as usize].0,
+                            None => owners.get(addr).unwrap_or(0),
+                        };
                         if let Some(value) = access.leaves.filter(|_| native && size == 8)
+                            && (stacks.0..stacks.1).contains(&value)
                             && let Some(into) = owners.get(value).filter(|&into| into != block)
                             && bytes.blocks[into as usize].stack_of.is_some()
                         {
                             bytes.given_away.push((into, value));
                         }
                         let key = (block, addr, inside(addr, size));
-                        *numbers.entry(key).or_insert_with(|| {
-                            keys.push(key);
-                            keys.len() as u32 - 1
+                        known.unwrap_or_else(|| {
+                            let number = *numbers.entry(key).or_insert_with(|| {
+                                keys.push(key);
+                                keys.len() as u32 - 1
+                            });
+                            recent.set(addr, size, number);
+                            number
                         })
                     }
                     None => NONE,

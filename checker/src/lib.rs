@@ -73,6 +73,7 @@ mod outside;
 mod overlay;
 mod own_frames;
 mod prefix;
+mod recent;
 mod recording;
 mod rounds;
 mod stale;

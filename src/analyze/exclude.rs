@@ -15,7 +15,7 @@ use crate::encode::Form;
 use crate::prune::{Grounds, MustHappenBefore, Needs};
 use crate::semantics::onces::Initializers;
 use crate::solve::Native;
-use crate::trace::{EventId, Op, Trace};
+use crate::trace::{EventId, Trace};
 use crate::verdict::{CutRefutation, Fact, Kind, Refutation, Unknown, Verdict};
 use std::ops::ControlFlow;
 
@@ -124,11 +124,8 @@ impl Decider<'_> {
             return (instance, Verdict::Refuted(refutation));
         };
         let clash = |(a, b): Instance| {
-            let context = |event: EventId| match self.trace.op(event) {
-                Op::Access(access) => self.contexts.of_access(access),
-                _ => unreachable!("candidates are accesses"),
-            };
-            self.contexts.clash(context(a), context(b))
+            self.contexts
+                .clash(self.contexts.of_access(a), self.contexts.of_access(b))
         };
         let is_open = |&(a, b): &Instance| order.concurrent(a, b) && !clash((a, b)) && !closed(a, b);
         let shown = core.filter(is_open).unwrap_or(open);

@@ -120,7 +120,7 @@ fn may_wait(trace: &Trace, event: EventId) -> bool {
         Op::AcquireFailed { .. } | Op::WaitBegin { .. } | Op::WaitEnd { .. } | Op::SemWaitFailed { .. } => true,
         Op::BarrierEnter { .. } | Op::BarrierExit { .. } | Op::OnceBegin { .. } | Op::OnceWait { .. } => true,
         Op::Input { .. } => true,
-        Op::Begin | Op::End | Op::Fork { .. } | Op::Access(_) | Op::Release { .. } => false,
+        Op::Begin | Op::End | Op::Fork { .. } | Op::Access | Op::Release { .. } => false,
         Op::Notify { .. } | Op::NotifyAll { .. } | Op::SemPost { .. } | Op::SemValue { .. } => false,
         Op::OnceEnd { .. } | Op::Fence { .. } | Op::Alloc { .. } | Op::Branch | Op::Output { .. } => false,
     }

@@ -2,16 +2,13 @@
 
 use super::decider::Decider;
 use crate::prune::{held_at, history_clash};
-use crate::trace::{EventId, ObjectId, Op};
+use crate::trace::{EventId, ObjectId};
 use crate::verdict::Refutation;
 
 impl Decider<'_> {
     /// The locks that exclude an instance.
     pub(super) fn lock_refutation(&self, a: EventId, b: EventId) -> Refutation {
-        let context = |event: EventId| match self.trace.op(event) {
-            Op::Access(access) => self.contexts.get(self.contexts.of_access(access)),
-            _ => unreachable!("candidates are accesses"),
-        };
+        let context = |event: EventId| self.contexts.get(self.contexts.of_access(event));
         let (held_a, held_b) = (
             held_at(self.trace, self.sections, a),
             held_at(self.trace, self.sections, b),

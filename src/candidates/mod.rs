@@ -42,7 +42,7 @@ use groups::Crowded;
 use hashbrown::{HashMap, HashSet};
 use nearest::{Nearest, Use};
 pub(crate) use site::place;
-use site::{GroupNumbers, Site};
+use site::{PairNumbers, Site};
 use spots::Spots;
 use std::ops::ControlFlow;
 
@@ -158,7 +158,7 @@ impl<'t> Candidates<'t> {
             found: Vec::new(),
             is_full: false,
         };
-        spots.pair(trace, freed, |positions, first| listed.number(positions, first));
+        spots.pair(contexts, freed, |positions, first| listed.number(positions, first));
         for pair in &spots.pairs {
             listed.count(pair.candidate, pair.instances, pair.first);
         }
@@ -167,7 +167,7 @@ impl<'t> Candidates<'t> {
         }
         let mut uses: Vec<Use> = Vec::new();
         for cell in &crowded {
-            let mut pairs = GroupNumbers::of(cell.groups());
+            let mut pairs = PairNumbers::of(cell.groups());
             cell.each_conflict(|at, other| {
                 if freed && !cell.is_pair(at, other, true) {
                     return;
@@ -201,11 +201,11 @@ impl<'t> Candidates<'t> {
             }
             uses.sort_unstable();
             let threads: Vec<ThreadId> = cell.sites.iter().map(|site| site.thread).collect();
-            nearest::search(trace, contexts, needs, &threads, &uses, &number, &mut listed.found);
+            nearest::search(trace, contexts, needs, &threads, &uses, number, &mut listed.found);
         }
         let Listed { found, is_full, .. } = listed;
         let all = match is_full {
-            true => count(trace, &spots, &crowded, freed),
+            true => count(&spots, &crowded, freed),
             false => found.len(),
         };
         let mut list: Vec<Candidate> = found
@@ -288,31 +288,42 @@ fn nearest_at_spots(
 ) {
     let mut is_open = vec![false; spots.cells() as usize];
     for pair in &spots.pairs {
-        if !spots.all_clash(contexts, pair.spots) {
+        // Where a pair shares one cell alone, one open instance is enough to know.
+        let is_known = pair.cells == 1 && is_open[pair.cell as usize];
+        if !pair.all_clash && !is_known {
             let before = |event, thread| needs.before_pending(event, thread);
             let _: ControlFlow<()> = spots.each_open_cell(trace, &before, pair.spots, &mut |cell, _, _| {
                 is_open[cell as usize] = true;
-                ControlFlow::Continue(())
+                match pair.cells {
+                    1 => ControlFlow::Break(()),
+                    _ => ControlFlow::Continue(()),
+                }
             });
         }
     }
     let (mut numbers, mut accesses, mut uses): (Vec<u32>, _, Vec<Use>) = (Vec::new(), Vec::new(), Vec::new());
+    // Neighboring cells often have the same spots.
+    let (mut numbers_before, mut table, mut threads) = (Vec::new(), PairNumbers::of(0), Vec::new());
     for (cell, _) in (0..).zip(is_open).filter(|(_, is_open)| *is_open) {
         spots.in_order(cell, &mut numbers, &mut accesses);
         uses.clear();
-        let held = |id| (trace.access_by_id(id).event, contexts.of_access(id));
-        uses.extend(accesses.iter().map(|&(id, number)| {
-            let (event, held) = held(id);
-            (event, held, number)
-        }));
-        let threads: Vec<ThreadId> = numbers.iter().map(|&spot| spots.list[spot as usize].thread()).collect();
-        let number = |a: u32, b: u32| spots.candidate(numbers[a as usize], numbers[b as usize]);
-        nearest::search(trace, contexts, needs, &threads, &uses, &number, found);
+        let held = |event| contexts.of_access(event);
+        uses.extend(accesses.iter().map(|&(event, number)| (event, held(event), number)));
+        let number = |a: u32, b: u32| spots.open_candidate(numbers[a as usize], numbers[b as usize]);
+        if numbers != numbers_before {
+            threads.clear();
+            threads.extend(numbers.iter().map(|&spot| spots.list[spot as usize].thread()));
+            table = PairNumbers::of(numbers.len());
+            table.fill(number);
+            numbers_before.clone_from(&numbers);
+        }
+        let number = |a: u32, b: u32| table.get(a, b, || number(a, b));
+        nearest::search(trace, contexts, needs, &threads, &uses, number, found);
     }
 }
 
 /// How many pairs of positions conflict, in memory for the positions alone; `freed`: where something is freed.
-fn count(trace: &Trace, spots: &Spots, crowded: &[Crowded], freed: bool) -> usize {
+fn count(spots: &Spots, crowded: &[Crowded], freed: bool) -> usize {
     let mut parts_at: HashMap<CodePosition, Vec<(u32, u32)>> = HashMap::new();
     spots.each_part(|cell, spot| {
         let position = spots.list[spot as usize].key.1;
@@ -331,7 +342,7 @@ fn count(trace: &Trace, spots: &Spots, crowded: &[Crowded], freed: bool) -> usiz
     for position in positions {
         partners.clear();
         for &part in parts_at.get(&position).into_iter().flatten() {
-            spots.each_partner(trace, part, freed, |place| {
+            spots.each_partner(part, freed, |place| {
                 if place >= position {
                     partners.insert(place);
                 }

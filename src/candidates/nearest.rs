@@ -17,8 +17,12 @@ pub(super) struct Nearest {
 }
 
 impl Nearest {
-    fn is_near(&self, distance: u32) -> bool {
-        self.kept.len() < KEPT || self.kept.last().is_some_and(|last| distance < last.0)
+    /// Instances are near that lie less far apart than this.
+    fn reach(&self) -> u32 {
+        match self.kept.last() {
+            Some(last) if self.kept.len() == KEPT => last.0,
+            _ => u32::MAX,
+        }
     }
 
     fn keep(&mut self, a: EventId, b: EventId) {
@@ -40,32 +44,47 @@ pub(super) type Use = (EventId, LockContextId, u32);
 
 /// Pairs each access of a cell, in order, with the last one at each other site before it.
 ///
-/// `threads` has the thread of each site, `number` the candidate that two sites belong to, if any.
+/// `threads` has the thread of each site, `number` the candidate that two sites belong to, if any. Two of which what the
+/// locks held exclude all accesses need not have one.
 pub(super) fn search(
     trace: &Trace,
     contexts: &LockContexts,
     needs: &Needs<'_>,
     threads: &[ThreadId],
     uses: &[Use],
-    number: &dyn Fn(u32, u32) -> Option<u32>,
+    number: impl Fn(u32, u32) -> Option<u32>,
     found: &mut [(Candidate, Nearest)],
 ) {
     let mut last: Vec<(EventId, LockContextId)> = vec![(EventId(0), LockContextId(0)); threads.len()];
     // Sites that had an access, the latest first. One that is not among them comes back with its next access only.
     let mut recent: Vec<u32> = Vec::with_capacity(RECENT + 1);
+    // By site: no instance that it is part of is near from this distance on, as far as was found out when all other sites
+    // were looked at. What is near only shrinks, so that stays true.
+    let mut reach = vec![u32::MAX; threads.len()];
     for &(event, context, site) in uses {
+        let (mut farthest, mut passed_all) = (0, recent.len() == threads.len());
         for &other in &recent {
+            let (earlier, held) = last[other as usize];
+            let distance = event.0 - earlier.0;
+            if distance >= reach[site as usize] {
+                // Those that follow are even farther.
+                passed_all = false;
+                break;
+            }
             let Some(number) = number(site, other) else {
                 continue;
             };
-            let (earlier, held) = last[other as usize];
             let nearest = &mut found[number as usize].1;
-            if nearest.is_near(event.0 - earlier.0)
+            if distance < nearest.reach()
                 && !contexts.clash(held, context)
                 && needs.before_pending(event, threads[other as usize]) <= trace.place(earlier)
             {
                 nearest.keep(earlier, event);
             }
+            farthest = farthest.max(nearest.reach());
+        }
+        if passed_all {
+            reach[site as usize] = farthest;
         }
         last[site as usize] = (event, context);
         match recent.iter().position(|&other| other == site) {

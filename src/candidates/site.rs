@@ -38,28 +38,38 @@ impl Site {
     }
 }
 
-/// The candidate that each two groups of a cell belong to: a table, unless there are too many groups for one.
-pub(super) struct GroupNumbers {
-    groups: usize,
+/// The candidate that each two sites of a cell, or two groups of them, belong to: a table, unless there are too many for
+/// one.
+pub(super) struct PairNumbers {
+    count: usize,
     table: Option<Vec<u32>>,
 }
 
-impl GroupNumbers {
-    /// Groups of a cell up to which there is a table, of a megabyte then.
+impl PairNumbers {
+    /// Sites or groups of a cell up to which there is a table, of a megabyte then.
     const MOST: usize = 512;
 
     /// No two of so many belong to any yet.
-    pub(super) fn of(groups: usize) -> GroupNumbers {
-        GroupNumbers {
-            groups,
-            table: (groups <= Self::MOST).then(|| vec![u32::MAX; groups * groups]),
+    pub(super) fn of(count: usize) -> PairNumbers {
+        PairNumbers {
+            count,
+            table: (count <= Self::MOST).then(|| vec![u32::MAX; count * count]),
         }
     }
 
     pub(super) fn set(&mut self, a: u32, b: u32, number: u32) {
         if let Some(table) = &mut self.table {
-            table[a as usize * self.groups + b as usize] = number;
-            table[b as usize * self.groups + a as usize] = number;
+            table[a as usize * self.count + b as usize] = number;
+            table[b as usize * self.count + a as usize] = number;
+        }
+    }
+
+    /// Sets what `number` says of each two, if there is a table.
+    pub(super) fn fill(&mut self, number: impl Fn(u32, u32) -> Option<u32>) {
+        if self.table.is_some() {
+            let pairs = (0..self.count as u32).flat_map(|a| (0..a).map(move |b| (a, b)));
+            let known = pairs.filter_map(|(a, b)| Some((a, b, number(a, b)?)));
+            known.for_each(|(a, b, number)| self.set(a, b, number));
         }
     }
 
@@ -68,7 +78,7 @@ impl GroupNumbers {
         let Some(table) = &self.table else {
             return search();
         };
-        let number = table[a as usize * self.groups + b as usize];
+        let number = table[a as usize * self.count + b as usize];
         (number != u32::MAX).then_some(number)
     }
 }

@@ -9,7 +9,7 @@ use super::groups::{Crowded, FEW_THREADS};
 use super::site::{Held, Key, place, sites};
 use super::{Scope, positions_of};
 use crate::prune::{LockContextId, LockContexts};
-use crate::trace::{Access, AccessId, CellId, CodePosition, EventId, ThreadId, Trace};
+use crate::trace::{Access, CellId, CodePosition, EventId, ThreadId, Trace};
 use hashbrown::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 pub(super) struct Spot {
     pub(super) key: Key,
     /// Those of cells that are shared and not crowded.
-    pub(super) accesses: Vec<AccessId>,
+    pub(super) accesses: Vec<EventId>,
     /// What its thread holds at them.
     contexts: Vec<LockContextId>,
 }
@@ -40,9 +40,13 @@ pub(super) struct SpotPair {
     pub(super) instances: u64,
     /// The first accesses of a cell at both: of the cell in which these come first.
     pub(super) first: (EventId, EventId),
-    cell: u32,
+    pub(super) cell: u32,
+    /// How many cells have accesses at both.
+    pub(super) cells: u32,
     /// The number of its candidate.
     pub(super) candidate: u32,
+    /// Whether a lock that is held at all accesses of the one spot and one at all of the other exclude all instances.
+    pub(super) all_clash: bool,
 }
 
 /// The accesses of all cells that more than one thread accesses and somebody writes.
@@ -58,7 +62,7 @@ pub(super) struct Spots {
     /// Cell by cell, the spots of its accesses, and where those at each begin; at the end, where the last ones end.
     parts: Vec<(u32, u32)>,
     /// Cell by cell, and for each spot by spot, in the order of π.
-    accesses: Vec<AccessId>,
+    accesses: Vec<EventId>,
     pub(super) pairs: Vec<SpotPair>,
     numbers: HashMap<(u32, u32), u32>,
 }
@@ -66,7 +70,7 @@ pub(super) struct Spots {
 const NONE: u32 = u32::MAX;
 
 /// Is given a cell, and its accesses at two spots.
-type EachCell<'e> = dyn FnMut(u32, &[AccessId], &[AccessId]) -> ControlFlow<()> + 'e;
+type EachCell<'e> = dyn FnMut(u32, &[EventId], &[EventId]) -> ControlFlow<()> + 'e;
 
 /// What is known of a cell after a first look at its accesses.
 #[derive(Clone, Copy, Default)]
@@ -94,7 +98,6 @@ impl Spots {
         freed: bool,
     ) -> (Spots, Vec<Crowded>) {
         let in_scope = |access: &Access| scope.is_none_or(|scope| scope.positions.contains_key(&access.event));
-        let numbered = || (0..).map(AccessId).zip(trace.accesses());
         let mut seen = vec![Seen::default(); trace.cells().len()];
         for access in trace.accesses().filter(in_scope) {
             let thread = trace.thread(access.event);
@@ -119,10 +122,11 @@ impl Spots {
         }
         drop(seen);
         let mut next = found.starts.clone();
-        found.accesses = vec![AccessId(0); found.starts[found.starts.len() - 1] as usize];
-        found.of_access = vec![NONE; trace.accesses().len()];
+        found.accesses = vec![EventId(0); found.starts[found.starts.len() - 1] as usize];
+        found.of_access = vec![NONE; trace.len()];
         let mut known: HashMap<Key, u32> = HashMap::new();
-        for (id, access) in numbered().filter(|(_, access)| in_scope(access)) {
+        for access in trace.accesses().filter(in_scope) {
+            let id = access.event;
             let mut is_shared = false;
             for used in trace.uses(access) {
                 let cell = found.number[used.cell.index()];
@@ -169,15 +173,13 @@ impl Spots {
             };
             let accesses = &self.accesses[self.starts[*number as usize] as usize..*until as usize];
             threads.clear();
-            let key = |id: AccessId| self.list[self.of_access[id.index()] as usize].key;
+            let key = |id: EventId| self.list[self.of_access[id.index()] as usize].key;
             let is_crowded = accesses.iter().any(|&id| {
                 threads.insert(key(id).0);
                 threads.len() > FEW_THREADS
             });
             if is_crowded {
-                let uses = accesses
-                    .iter()
-                    .map(|&id| (key(id), (trace.access_by_id(id).event, contexts.of_access(id))));
+                let uses = accesses.iter().map(|&id| (key(id), (id, contexts.of_access(id))));
                 crowded.push(Crowded::new(contexts, sites(uses)));
                 *number = NONE;
             }
@@ -202,7 +204,7 @@ impl Spots {
 
     /// Sorts the accesses of each cell by their spots.
     fn order(&mut self) {
-        let mut of_cell: Vec<(u32, AccessId)> = Vec::new();
+        let mut of_cell: Vec<(u32, EventId)> = Vec::new();
         let starts = std::mem::take(&mut self.starts);
         self.starts.reserve_exact(starts.len());
         for bounds in starts.windows(2) {
@@ -238,7 +240,7 @@ impl Spots {
         }
         for (id, _) in is_wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
             let spot = &mut self.list[of_access[id] as usize];
-            let id = AccessId(id as u32);
+            let id = EventId(id as u32);
             spot.accesses.push(id);
             let held = contexts.of_access(id);
             if spot.contexts.last() != Some(&held) {
@@ -258,14 +260,14 @@ impl Spots {
     }
 
     /// The accesses of a cell, spot by spot.
-    fn of_cell(&self, cell: u32) -> impl Iterator<Item = (u32, &[AccessId])> {
+    fn of_cell(&self, cell: u32) -> impl Iterator<Item = (u32, &[EventId])> {
         let rows = self.starts[cell as usize] as usize..self.starts[cell as usize + 1] as usize;
         let rows = self.parts[rows.start..=rows.end].windows(2);
         rows.map(|row| (row[0].0, &self.accesses[row[0].1 as usize..row[1].1 as usize]))
     }
 
     /// The accesses of a cell at a spot.
-    fn at(&self, cell: u32, spot: u32) -> &[AccessId] {
+    fn at(&self, cell: u32, spot: u32) -> &[EventId] {
         let first = self.starts[cell as usize] as usize;
         let rows = &self.parts[first..self.starts[cell as usize + 1] as usize];
         match rows.binary_search_by_key(&spot, |&(spot, _)| spot) {
@@ -284,21 +286,14 @@ impl Spots {
         positions_of(self.list[a as usize].key.1, self.list[b as usize].key.1)
     }
 
-    /// Whether a lock that is held at all accesses of the one spot and one at all of the other exclude all instances.
-    pub(super) fn all_clash(&self, contexts: &LockContexts, (a, b): (u32, u32)) -> bool {
-        let held = |spot: u32| self.list[spot as usize].contexts.iter().copied();
-        contexts.all_clash(held(a), held(b))
-    }
-
     /// What the accesses of a cell are, spot by spot.
-    fn parts(&self, trace: &Trace, cell: u32, parts: &mut Vec<Part>) {
+    fn parts(&self, cell: u32, parts: &mut Vec<Part>) {
         parts.clear();
-        let event = |id: AccessId| trace.access_by_id(id).event;
         parts.extend(self.of_cell(cell).map(|(spot, accesses)| Part {
             spot,
             count: accesses.len() as u32,
-            first: event(accesses[0]),
-            last: event(accesses[accesses.len() - 1]),
+            first: accesses[0],
+            last: accesses[accesses.len() - 1],
         }));
     }
 
@@ -338,14 +333,14 @@ impl Spots {
     /// Finds the pairs of spots, but for those that `candidate` has no number for.
     pub(super) fn pair(
         &mut self,
-        trace: &Trace,
+        contexts: &LockContexts,
         freed: bool,
         mut candidate: impl FnMut((CodePosition, CodePosition), (EventId, EventId)) -> Option<u32>,
     ) {
         let (mut pairs, mut numbers) = (Vec::<SpotPair>::new(), HashMap::new());
         let mut parts = Vec::new();
         for cell in 0..self.cells() {
-            self.parts(trace, cell, &mut parts);
+            self.parts(cell, &mut parts);
             self.each_conflict(&parts, freed, |a, b| {
                 let first = (a.first.min(b.first), a.first.max(b.first));
                 let spots = (a.spot, b.spot);
@@ -353,17 +348,21 @@ impl Spots {
                     let Some(candidate) = candidate(self.positions(spots), first) else {
                         return NONE;
                     };
+                    let [a, b] = [a, b].map(|part| self.list[part.spot as usize].contexts.iter().copied());
                     pairs.push(SpotPair {
                         spots,
                         instances: 0,
                         first,
                         cell,
+                        cells: 0,
                         candidate,
+                        all_clash: contexts.all_clash(a, b),
                     });
                     pairs.len() as u32 - 1
                 });
                 if let Some(pair) = pairs.get_mut(number as usize) {
                     pair.instances += u64::from(a.count) * u64::from(b.count);
+                    pair.cells += 1;
                     if first < pair.first {
                         (pair.first, pair.cell) = (first, cell);
                     }
@@ -374,10 +373,11 @@ impl Spots {
         (self.pairs, self.numbers) = (pairs, numbers);
     }
 
-    /// The candidate of two spots.
-    pub(super) fn candidate(&self, a: u32, b: u32) -> Option<u32> {
+    /// The candidate of two spots; none, if the locks held exclude all instances.
+    pub(super) fn open_candidate(&self, a: u32, b: u32) -> Option<u32> {
         let number = self.numbers.get(&(a.min(b), a.max(b)))?;
-        Some(self.pairs[*number as usize].candidate)
+        let pair = &self.pairs[*number as usize];
+        (!pair.all_clash).then_some(pair.candidate)
     }
 
     /// Calls `each` with the cell and the number of each spot that it has accesses at.
@@ -388,15 +388,9 @@ impl Spots {
     }
 
     /// Calls `each` with the position of each spot at which a cell has accesses that conflict with those at this one.
-    pub(super) fn each_partner(
-        &self,
-        trace: &Trace,
-        (cell, spot): (u32, u32),
-        freed: bool,
-        mut each: impl FnMut(CodePosition),
-    ) {
+    pub(super) fn each_partner(&self, (cell, spot): (u32, u32), freed: bool, mut each: impl FnMut(CodePosition)) {
         let mut parts = Vec::new();
-        self.parts(trace, cell, &mut parts);
+        self.parts(cell, &mut parts);
         let Some(at) = parts.iter().position(|part| part.spot == spot) else {
             return;
         };
@@ -406,7 +400,7 @@ impl Spots {
 
     /// All accesses of a cell in the order of π, each with its spot's number among the spots of that cell, which are
     /// put into `spots`.
-    pub(super) fn in_order(&self, cell: u32, spots: &mut Vec<u32>, accesses: &mut Vec<(AccessId, u32)>) {
+    pub(super) fn in_order(&self, cell: u32, spots: &mut Vec<u32>, accesses: &mut Vec<(EventId, u32)>) {
         spots.clear();
         accesses.clear();
         for (spot, of_spot) in self.of_cell(cell) {
@@ -429,30 +423,30 @@ impl Spots {
         if spot.accesses.len() > other.accesses.len() {
             return self.each_open_cell(trace, count, (b, a), &mut |cell, b, a| each(cell, a, b));
         }
-        let event = |id: AccessId| trace.access_by_id(id).event;
-        let place = |id: AccessId| trace.place(event(id));
+        let place = |id: EventId| trace.place(id);
         let (mine, theirs) = (&spot.accesses[..], &other.accesses[..]);
         let mut found: HashSet<u32> = HashSet::new();
         let (mut low, mut high, mut at) = (0, 0, 0);
         while let Some(&id) = mine.get(at) {
             // Both ends only move on: from where they were, mostly not far.
-            let (before, own) = (count(event(id), other.thread()), place(id));
+            let (before, own) = (count(id, other.thread()), place(id));
             low = first_from(theirs, low, |&access| place(access) >= before);
-            high = first_from(theirs, high.max(low), |&access| {
-                count(event(access), spot.thread()) > own
-            });
+            high = first_from(theirs, high.max(low), |&access| count(access, spot.thread()) > own);
             let Some((&first, &last)) = theirs[low..high].first().zip(theirs[low..high].last()) else {
                 // So it is of all up to the first one that the next of the others does not come after.
                 at = match theirs.get(low) {
                     Some(&next) => {
-                        let count = count(event(next), spot.thread());
+                        let count = count(next, spot.thread());
                         first_from(mine, at + 1, |&id| place(id) >= count)
                     }
                     None => mine.len(),
                 };
                 continue;
             };
-            let access = trace.access_by_id(id);
+            let Some(access) = trace.access(id) else {
+                at += 1;
+                continue;
+            };
             let mut look = |cell: CellId| {
                 let Some(cell) = self.number(cell).filter(|cell| !found.contains(cell)) else {
                     return ControlFlow::Continue(());
@@ -468,7 +462,7 @@ impl Spots {
             // A free of a large block touches more cells than there are accesses to look at.
             if access.cells() > high - low {
                 let near = theirs[low..high].iter();
-                let mut touched = near.flat_map(|&id| trace.uses(trace.access_by_id(id)));
+                let mut touched = near.flat_map(|&id| trace.cell_uses(id));
                 touched.try_for_each(|used| match access.touches(used.cell) {
                     true => look(used.cell),
                     false => ControlFlow::Continue(()),
@@ -493,11 +487,10 @@ impl Spots {
         }
         let (a, b) = pair.spots;
         self.list[a as usize].accesses.iter().find_map(|&id| {
-            let access = trace.access_by_id(id);
-            trace.uses(access).find_map(|used| {
+            trace.cell_uses(id).find_map(|used| {
                 let cell = self.number(used.cell).filter(|cell| !cells.contains(cell))?;
-                let other = trace.access_by_id(*self.at(cell, b).first()?).event;
-                Some((access.event.min(other), access.event.max(other)))
+                let other = *self.at(cell, b).first()?;
+                Some((id.min(other), id.max(other)))
             })
         })
     }
@@ -507,17 +500,17 @@ impl Spots {
     pub(super) fn each_of_ended(
         &self,
         trace: &Trace,
-        ending: AccessId,
-        (spot, accesses): (u32, &[AccessId]),
-        each: &mut dyn FnMut(AccessId) -> ControlFlow<()>,
+        ending: EventId,
+        (spot, accesses): (u32, &[EventId]),
+        each: &mut dyn FnMut(EventId) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let (Some(&first), Some(&last)) = (accesses.first(), accesses.last()) else {
+        let (Some(&first), Some(&last), Some(ending)) = (accesses.first(), accesses.last(), trace.access(ending))
+        else {
             return ControlFlow::Continue(());
         };
-        let ending = trace.access_by_id(ending);
         if accesses.len() < ending.cells() {
-            let is_shared = |&&id: &&AccessId| {
-                let mut touched = trace.uses(trace.access_by_id(id));
+            let is_shared = |&&id: &&EventId| {
+                let mut touched = trace.cell_uses(id);
                 touched.any(|used| ending.touches(used.cell) && self.number(used.cell).is_some())
             };
             return accesses.iter().filter(is_shared).try_for_each(|&id| each(id));
@@ -531,13 +524,9 @@ impl Spots {
     }
 
     /// Accesses, each with what its thread holds.
-    pub(super) fn held(trace: &Trace, contexts: &LockContexts, accesses: &[AccessId], held: &mut Vec<Held>) {
+    pub(super) fn held(contexts: &LockContexts, accesses: &[EventId], held: &mut Vec<Held>) {
         held.clear();
-        held.extend(
-            accesses
-                .iter()
-                .map(|&id| (trace.access_by_id(id).event, contexts.of_access(id))),
-        );
+        held.extend(accesses.iter().map(|&id| (id, contexts.of_access(id))));
     }
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::generate::{Generator, Shape};
 use crate::prune::LockContextId;
-use crate::trace::{AccessKind, ObjectId, Op, Sections, ThreadId};
+use crate::trace::{AccessKind, ObjectId, Sections, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use trace_format::{Event, MemRange, ObjectInfo, ObjectKind, Op as FileOp, StackId, Tables, ThreadInfo};
@@ -225,12 +225,7 @@ fn every_instance_is_counted_and_those_that_nothing_excludes_are_visited() {
         let order = MustHappenBefore::of(&trace);
         let contexts = LockContexts::of(&trace, &sections);
         let needs = Needs::of(&trace, &order, &sections);
-        let context = |event: EventId| -> LockContextId {
-            match trace.op(event) {
-                Op::Access(access) => contexts.of_access(access),
-                _ => unreachable!("only accesses conflict"),
-            }
-        };
+        let context = |event: EventId| -> LockContextId { contexts.of_access(event) };
         let mut expected: BTreeMap<(CodePosition, CodePosition), Expected> = BTreeMap::new();
         for a in trace.events() {
             for b in trace.events().filter(|&b| a < b && trace.conflict(a, b).is_some()) {

@@ -5,7 +5,7 @@ use super::site::Held;
 use super::spots::{SpotPair, Spots, first_from};
 use super::{Candidates, positions_of};
 use crate::prune::{MustHappenBefore, Needs};
-use crate::trace::{AccessId, CodePosition, EventId, ThreadId};
+use crate::trace::{CodePosition, EventId, ThreadId};
 use hashbrown::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -156,8 +156,8 @@ impl Candidates<'_> {
         let count = |event, thread| order.count(event, thread);
         let (mut held, mut held_there) = (Vec::new(), Vec::new());
         self.spots.each_open_cell(trace, &count, pair.spots, &mut |cell, a, b| {
-            Spots::held(trace, contexts, a, &mut held);
-            Spots::held(trace, contexts, b, &mut held_there);
+            Spots::held(contexts, a, &mut held);
+            Spots::held(contexts, b, &mut held_there);
             each(cell, &held, &held_there)
         })
     }
@@ -245,25 +245,23 @@ impl Candidates<'_> {
     ) -> ControlFlow<()> {
         let (trace, spots) = (self.trace, &self.spots);
         let [site, there] = [ending, other].map(|spot| &spots.list[spot as usize]);
-        let event = |id: AccessId| trace.access_by_id(id).event;
-        for &id in &site.accesses {
-            let free = event(id);
+        for &free in &site.accesses {
             let ended = match site.key.2.frees {
                 true => &there.accesses[..],
-                false => &there.accesses[..there.accesses.partition_point(|&access| access < id)],
+                false => &there.accesses[..there.accesses.partition_point(|&access| access < free)],
             };
             let needed = needs.relation().count(free, there.thread());
-            let (ordered, open) = ended.split_at(ended.partition_point(|&access| trace.place(event(access)) < needed));
+            let (ordered, open) = ended.split_at(ended.partition_point(|&access| trace.place(access) < needed));
             // One to name is enough.
             if found.is_none_or(|found: Frees| found.first_ordered.is_none()) {
-                let _: ControlFlow<()> = spots.each_of_ended(trace, id, (other, ordered), &mut |access| {
-                    found.get_or_insert_default().first_ordered = Some((event(access), free));
+                let _: ControlFlow<()> = spots.each_of_ended(trace, free, (other, ordered), &mut |access| {
+                    found.get_or_insert_default().first_ordered = Some((access, free));
                     ControlFlow::Break(())
                 });
             }
-            spots.each_of_ended(trace, id, (other, open), &mut |access| {
+            spots.each_of_ended(trace, free, (other, open), &mut |access| {
                 found.get_or_insert_default();
-                each(free, event(access))
+                each(free, access)
             })?;
         }
         ControlFlow::Continue(())
@@ -337,10 +335,8 @@ impl Visit<'_, '_> {
 
     /// Two spots: all cells together, and then those one by one that are left.
     fn spots(&mut self, pair: &SpotPair) -> ControlFlow<()> {
-        let Candidates {
-            trace, contexts, spots, ..
-        } = self.candidates;
-        if spots.all_clash(contexts, pair.spots) {
+        let Candidates { trace, spots, .. } = self.candidates;
+        if pair.all_clash {
             self.found.locked += pair.instances;
             first_of(&mut self.found.first_locked, pair.first.0, pair.first.1);
             return ControlFlow::Continue(());

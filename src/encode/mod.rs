@@ -137,7 +137,7 @@ impl Index {
         };
         for event in trace.events() {
             match trace.op(event) {
-                Op::Access(_) => {
+                Op::Access => {
                     let access = trace.access(event).expect("an access");
                     if access.kind.writes() {
                         let valued = access.kind != crate::trace::AccessKind::Free;

@@ -77,7 +77,7 @@ pub fn export(trace: &Trace, out: &mut dyn Write) -> Result<LeftOut, ExportError
             Op::Notify { condition } => put(&format!("notify({})", names.object(condition)))?,
             Op::NotifyAll { condition } => put(&format!("notifyAll({})", names.object(condition)))?,
             Op::Branch => put("branch")?,
-            Op::Access(_) => {
+            Op::Access => {
                 let Some(access) = trace.access(event) else { continue };
                 let operation = match access.kind {
                     AccessKind::Read => "r",

@@ -115,6 +115,7 @@ impl Clocks {
     }
 
     /// Goes on by the next event of π, to which no edge leads.
+    #[inline]
     pub(super) fn push_unmarked(&mut self, event: EventId) {
         self.stretches[self.thread[event.index()].index()].begin.push(false);
     }
@@ -147,6 +148,7 @@ impl Clocks {
 
     /// How many events of `thread` precede `event`. In the event's own thread: its place.
     #[must_use]
+    #[inline]
     pub fn count(&self, event: EventId, thread: ThreadId) -> u32 {
         let (own, place) = (self.thread[event.index()], self.place[event.index()]);
         if own == thread {
@@ -200,6 +202,7 @@ impl Clocks {
         }
     }
 
+    #[inline]
     fn row(&self, event: EventId) -> &[u32] {
         let thread = self.thread[event.index()].index();
         self.stretches[thread].row(self.place[event.index()], self.chunks.of_clock)
@@ -207,6 +210,7 @@ impl Clocks {
 
     /// The thread of an event, and its place there.
     #[must_use]
+    #[inline]
     pub fn place(&self, event: EventId) -> (ThreadId, u32) {
         (self.thread[event.index()], self.place[event.index()])
     }
@@ -233,6 +237,7 @@ impl Clocks {
 
     /// Whether `a` precedes `b`. False for an event and itself.
     #[must_use]
+    #[inline]
     pub fn before(&self, a: EventId, b: EventId) -> bool {
         let thread = self.thread[a.index()];
         if thread == self.thread[b.index()] {
@@ -291,10 +296,12 @@ impl Places<'_> {
 }
 
 impl Chunks {
+    #[inline]
     fn get(&self, chunk: u32) -> &[u32] {
         &self.entries[chunk as usize * self.width..][..self.width]
     }
 
+    #[inline]
     fn entry(&self, row: &[u32], thread: usize) -> u32 {
         self.entries[row[thread / self.width] as usize * self.width + thread % self.width]
     }
@@ -341,6 +348,7 @@ impl Chunks {
 }
 
 impl Stretches {
+    #[inline]
     fn row(&self, place: u32, of_clock: usize) -> &[u32] {
         let number = self.begin.before(place + 1) as usize;
         &self.rows[number * of_clock..][..of_clock]

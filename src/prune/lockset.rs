@@ -70,8 +70,8 @@ pub struct LockContexts {
     masks: Vec<Masks>,
     /// Locks that occur, by bit; a bit stands for several if there are more than 64.
     bits: HashMap<ObjectId, u32>,
-    /// By access number.
-    of_access: Vec<LockContextId>,
+    /// By event.
+    of_event: Vec<LockContextId>,
     atomics: AtomicLocks,
     /// Objects of the trace.
     objects: u32,
@@ -90,6 +90,7 @@ impl LockContexts {
         let objects = trace.tables().objects.len() as u32;
         let mut found = LockContexts {
             objects,
+            of_event: Vec::with_capacity(trace.len()),
             ..LockContexts::default()
         };
         let mut by_atomics = atomics.changes().iter().peekable();
@@ -100,9 +101,9 @@ impl LockContexts {
         let mut current: Vec<LockContextId> = vec![empty; trace.threads()];
         for event in trace.events() {
             let now = &mut current[trace.thread(event).index()];
+            found.of_event.push(*now);
             match trace.op(event) {
-                Op::Access(_) => {
-                    found.of_access.push(*now);
+                Op::Access => {
                     while let Some(&(_, lock, change)) = by_atomics.next_if(|&&(at, ..)| at == event) {
                         let lock = ObjectId(objects + lock);
                         let change = match change {
@@ -194,14 +195,16 @@ impl LockContexts {
         1 << (*self.bits.entry(lock).or_insert(next) % u64::BITS)
     }
 
-    /// The context of an access, by the access' number.
+    /// The context of an access.
     #[must_use]
-    pub fn of_access(&self, access: crate::trace::AccessId) -> LockContextId {
-        self.of_access[access.index()]
+    #[inline]
+    pub fn of_access(&self, access: EventId) -> LockContextId {
+        self.of_event[access.index()]
     }
 
     /// A context.
     #[must_use]
+    #[inline]
     pub fn get(&self, id: LockContextId) -> LockContext<'_> {
         LockContext {
             held: &self.contexts[id.0 as usize],
@@ -212,6 +215,7 @@ impl LockContexts {
     /// Whether two accesses in these contexts cannot be next at once: a lock that both hold, or the
     /// histories of their locks.
     #[must_use]
+    #[inline]
     pub fn clash(&self, a: LockContextId, b: LockContextId) -> bool {
         let (x, y) = (self.masks[a.0 as usize], self.masks[b.0 as usize]);
         let common = (x.exclusive & y.held) | (x.held & y.exclusive) != 0;
@@ -221,6 +225,7 @@ impl LockContexts {
     }
 
     /// Whether each bit stands for one lock.
+    #[inline]
     fn is_exact(&self) -> bool {
         self.bits.len() <= u64::BITS as usize
     }

@@ -158,6 +158,7 @@ impl MustHappenBefore {
 
     /// The relation alone, without the edges that it was made of.
     #[must_use]
+    #[inline]
     pub fn clocks(&self) -> &Clocks {
         &self.clocks
     }
@@ -170,18 +171,21 @@ impl MustHappenBefore {
 
     /// Whether `a` must happen before `b`. False for an event and itself.
     #[must_use]
+    #[inline]
     pub fn before(&self, a: EventId, b: EventId) -> bool {
         self.clocks.before(a, b)
     }
 
     /// Whether neither must happen before the other.
     #[must_use]
+    #[inline]
     pub fn concurrent(&self, a: EventId, b: EventId) -> bool {
         a != b && !self.before(a, b) && !self.before(b, a)
     }
 
     /// How many events of `thread` must happen before `event`. In the event's own thread: its place.
     #[must_use]
+    #[inline]
     pub fn count(&self, event: EventId, thread: ThreadId) -> u32 {
         self.clocks.count(event, thread)
     }
@@ -214,7 +218,7 @@ impl MustHappenBefore {
     /// operation waits for is no matter then, since it is not performed; but an access is next only if its memory is
     /// there.
     pub fn raise_to_pending(&self, trace: &Trace, counts: &mut [u32], event: EventId) {
-        if trace.access(event).is_some() {
+        if trace.is_access(event) {
             self.raise(counts, event);
         } else if let Some(last) = self.last_before(trace, event) {
             self.raise(counts, last);
@@ -225,8 +229,9 @@ impl MustHappenBefore {
 
     /// How many events of `thread` are in every prefix after which `event` is next.
     #[must_use]
+    #[inline]
     pub fn count_to_pending(&self, trace: &Trace, event: EventId, thread: ThreadId) -> u32 {
-        if trace.access(event).is_some() {
+        if trace.is_access(event) {
             return self.count(event, thread);
         }
         match self.last_before(trace, event) {
@@ -337,7 +342,7 @@ impl<'t> Walk<'t> {
     /// given edges tell what comes before it.
     fn passes(&mut self, event: EventId) -> bool {
         let is_given = || self.given.get(self.passed).is_some_and(|edge| edge.to == event);
-        let passes = matches!(self.trace.op(event), Op::Access(_)) && !is_given();
+        let passes = matches!(self.trace.op(event), Op::Access) && !is_given();
         if passes {
             self.clocks.push_unmarked(event);
         }
@@ -403,7 +408,7 @@ impl<'t> Walk<'t> {
         if let Some((source, outside::Step::Output)) = outside::Step::of(op) {
             self.goes_out(event, source);
         }
-        if trace.access(event).is_some() {
+        if trace.is_access(event) {
             self.pin(event);
         }
     }

@@ -129,6 +129,7 @@ impl<'t> Needs<'t> {
 
     /// The relation itself: a is needed before b if every prefix that holds b holds a before it.
     #[must_use]
+    #[inline]
     pub fn relation(&self) -> &MustHappenBefore {
         &self.needed
     }
@@ -147,6 +148,7 @@ impl<'t> Needs<'t> {
 
     /// How many events of `thread` are in every prefix that brings `event` next.
     #[must_use]
+    #[inline]
     pub fn before_pending(&self, event: EventId, thread: ThreadId) -> u32 {
         let must = self.must.count_to_pending(self.trace, event, thread);
         self.trace

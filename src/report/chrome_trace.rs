@@ -147,7 +147,7 @@ impl Picture<'_> {
 
 fn category(op: Op) -> &'static str {
     match op {
-        Op::Access(_) => "access",
+        Op::Access => "access",
         Op::Begin | Op::End | Op::Fork { .. } | Op::Join { .. } => "thread",
         _ => "synchronization",
     }

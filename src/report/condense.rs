@@ -83,7 +83,7 @@ fn shown(trace: &Trace, replay: &Replay, full: bool) -> Vec<bool> {
     for step in &replay.executed {
         shown.push(match trace.op(step.event) {
             _ if full => true,
-            Op::Access(_) => trace.cell_uses(step.event).any(|used| cells.contains(&used.cell)),
+            Op::Access => trace.cell_uses(step.event).any(|used| cells.contains(&used.cell)),
             Op::Alloc { .. } | Op::Branch | Op::Fence { .. } | Op::Input { .. } | Op::Output { .. } => false,
             _ => true,
         });

@@ -138,7 +138,7 @@ impl Walk {
                 let from = self.woken.remove(&thread);
                 self.link(from, index, Kind::Wake);
             }
-            Op::Access(_) => self.access(trace, event, index, thread),
+            Op::Access => self.access(trace, event, index, thread),
             op => match Gate::of(op) {
                 Some((object, Gate::Opens)) => drop(self.opened.insert(object, (index, thread))),
                 Some((object, Gate::Passes)) => {

@@ -510,14 +510,14 @@ fn flow_location(findings: &Findings<'_>, event: EventId, text: &str, order: usi
     let kinds: &[&str] = match op {
         Op::Acquire { .. } | Op::AcquireShared { .. } | Op::WaitEnd { .. } => &["acquire", "lock"],
         Op::Release { .. } | Op::WaitBegin { .. } => &["release", "lock"],
-        Op::Access(_) => &["memory"],
+        Op::Access => &["memory"],
         Op::Begin => &["enter", "function"],
         Op::End => &["exit", "function"],
         _ => &["scope"],
     };
     let importance = match op {
         _ if essential => "essential",
-        Op::Access(_) | Op::Begin | Op::End => "unimportant",
+        Op::Access | Op::Begin | Op::End => "unimportant",
         _ => "important",
     };
     json!({

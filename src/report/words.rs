@@ -284,7 +284,7 @@ impl Words<'_> {
             Op::End => "ends".to_owned(),
             Op::Fork { child } => format!("creates {}", self.thread(child)),
             Op::Join { child } => format!("joins {}", self.thread(child)),
-            Op::Access(_) => self
+            Op::Access => self
                 .trace
                 .access(event)
                 .map_or_else(String::new, |access| self.access(access)),

@@ -39,7 +39,7 @@ impl Before {
                 (source, outside::Step::Input(_)) => Some(Before::Exchanges(source)),
                 (_, outside::Step::Output) => None,
             },
-            Family::Memory => matches!(op, Op::Access(_)).then_some(Before::Allocation),
+            Family::Memory => matches!(op, Op::Access).then_some(Before::Allocation),
             Family::Control | Family::Locks | Family::Waits | Family::Semaphores | Family::Onces => None,
         }
     }

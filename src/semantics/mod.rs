@@ -63,7 +63,7 @@ impl Family {
     pub fn of(op: Op) -> Family {
         match op {
             Op::Begin | Op::End | Op::Fork { .. } | Op::Join { .. } => Family::Threads,
-            Op::Access(_) | Op::Fence { .. } | Op::Alloc { .. } => Family::Memory,
+            Op::Access | Op::Fence { .. } | Op::Alloc { .. } => Family::Memory,
             Op::Branch => Family::Control,
             Op::Acquire { .. } | Op::AcquireShared { .. } | Op::Release { .. } | Op::AcquireFailed { .. } => {
                 Family::Locks

@@ -241,7 +241,7 @@ fn dependencies(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId]) -> 
             edges.add(from, event);
         }
         match trace.op(event) {
-            Op::Access(_) => {
+            Op::Access => {
                 let access = trace.access(event).expect("an access");
                 for used in trace.uses(access) {
                     cells

@@ -131,7 +131,7 @@ impl Walk<'_> {
                 }
             }
             Op::Fence { order } => self.fence(event, order)?,
-            Op::Access(_) => self.access(event)?,
+            Op::Access => self.access(event)?,
             _ => self.synchronize(event),
         }
         Ok(())

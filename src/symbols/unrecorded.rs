@@ -168,7 +168,7 @@ impl UnrecordedCalls {
         let alloc = trace.incarnation(trace.cell(used.cell).incarnation).alloc;
         let earlier = (0..until.0).rev().take(SEARCHED).map(EventId);
         let from = earlier
-            .filter(|&other| matches!(trace.op(other), Op::Access(_)))
+            .filter(|&other| matches!(trace.op(other), Op::Access))
             .find(|&other| trace.cell_uses(other).any(|other| other.cell == used.cell))
             .or(alloc)
             .unwrap_or(EventId(0));

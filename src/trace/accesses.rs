@@ -1,7 +1,8 @@
 //! Accesses in columns: what is the same for many of them, the memory, is kept once.
 
 use super::cells::{Cell, CellId, CellRange, CellUse, IncarnationId, slice_value};
-use super::{AccessId, AccessKind, EventId};
+use super::ops::Form;
+use super::{AccessKind, EventId};
 use trace_format::MemoryOrder;
 
 /// A data or atomic access.
@@ -21,19 +22,21 @@ pub struct Access {
     pub size: u64,
     first_cell: u32,
     cells: u32,
-    /// Where its values begin: the one read, if it reads, and then the one written, if it writes any.
-    values: u32,
+    /// Whether its values stand apart.
+    apart: bool,
 }
 
 impl Access {
     /// The number of cells that it touches.
     #[must_use]
+    #[inline]
     pub fn cells(&self) -> usize {
         self.cells as usize
     }
 
     /// Whether it touches a cell.
     #[must_use]
+    #[inline]
     pub fn touches(&self, cell: CellId) -> bool {
         (self.first_cell..self.first_cell + self.cells).contains(&cell.0)
     }
@@ -55,80 +58,89 @@ pub(super) struct Range {
     pub cells: CellRange,
 }
 
-/// The number of a range.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RangeId(pub u32);
-
-/// All accesses of a trace, in the order of π.
+/// The memory of a trace's accesses, and their values.
+///
+/// Most values are small: those of more than four bytes stand apart, once for many accesses if these are near to each
+/// other, and so do the two of a read-modify-write.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Accesses {
     ranges: Vec<Range>,
-    rows: Vec<Row>,
-    values: Vec<u64>,
+    /// By event: the value, or its place among those that stand apart; 0 of what is no access, or has none.
+    values: Vec<u32>,
+    wide: Vec<u64>,
+    both: Vec<(u64, u64)>,
+    /// By some bits of a wide value, the place of the last one that has them.
+    near: Vec<u32>,
 }
 
-/// An access, but for what its range says.
-#[derive(Clone, Copy, Debug)]
-struct Row {
-    event: EventId,
-    range: RangeId,
-    values: u32,
-    kind: AccessKind,
-    order: MemoryOrder,
-}
+/// Wide values that are looked at for one that is there already.
+const NEAR: usize = 1 << 12;
 
 impl Accesses {
-    pub(super) fn new(ranges: Vec<Range>, accesses: usize) -> Accesses {
+    pub(super) fn with_capacity(events: usize) -> Accesses {
         Accesses {
-            ranges,
-            rows: Vec::with_capacity(accesses),
-            // Few have two.
-            values: Vec::with_capacity(accesses),
+            values: Vec::with_capacity(events),
+            ..Accesses::default()
         }
     }
 
-    /// The number of a further range.
-    pub(super) fn add_range(&mut self, range: Range) -> RangeId {
-        self.ranges.push(range);
-        RangeId(self.ranges.len() as u32 - 1)
+    /// Goes on by an event that is no access.
+    pub(super) fn push_none(&mut self) {
+        self.values.push(0);
     }
 
-    pub(super) fn push(
-        &mut self,
-        event: EventId,
-        kind: AccessKind,
-        order: MemoryOrder,
-        range: RangeId,
-        values: &[u64],
-    ) -> AccessId {
-        self.rows.push(Row {
-            event,
-            range,
-            values: self.values.len() as u32,
-            kind,
-            order,
-        });
-        self.values.extend_from_slice(values);
-        AccessId(self.rows.len() as u32 - 1)
+    /// Goes on by an access: with one value at most, or by a read-modify-write with the two of it. Returns whether what
+    /// it has stands apart.
+    pub(super) fn push(&mut self, values: &[u64]) -> bool {
+        let (value, apart) = match *values {
+            [] => (0, false),
+            [value] => match u32::try_from(value) {
+                Ok(value) => (value, false),
+                Err(_) => (self.place_of(value), true),
+            },
+            [read, written, ..] => {
+                self.both.push((read, written));
+                (self.both.len() as u32 - 1, true)
+            }
+        };
+        self.values.push(value);
+        apart
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.rows.len()
+    fn place_of(&mut self, value: u64) -> u32 {
+        if self.near.is_empty() {
+            self.near = vec![0; NEAR];
+        }
+        let hash = value.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - NEAR.ilog2());
+        let near = &mut self.near[hash as usize];
+        if self.wide.get(*near as usize) != Some(&value) {
+            *near = self.wide.len() as u32;
+            self.wide.push(value);
+        }
+        *near
     }
 
-    pub(super) fn get(&self, id: AccessId) -> Access {
-        let row = self.rows[id.index()];
-        let range = &self.ranges[row.range.0 as usize];
+    /// No access follows: these are the ranges that they are of.
+    pub(super) fn end(&mut self, ranges: Vec<Range>) {
+        self.ranges = ranges;
+        self.near = Vec::new();
+        self.wide.shrink_to_fit();
+        self.both.shrink_to_fit();
+    }
+
+    #[inline]
+    pub(super) fn get(&self, event: EventId, form: Form, range: u32) -> Access {
+        let range = &self.ranges[range as usize];
         Access {
-            event: row.event,
-            kind: row.kind,
-            order: row.order,
+            event,
+            kind: form.kind,
+            order: form.order,
             incarnation: range.incarnation,
             addr: range.addr,
             size: range.size,
             first_cell: range.cells.start,
             cells: range.cells.end - range.cells.start,
-            values: row.values,
+            apart: form.apart,
         }
     }
 
@@ -144,15 +156,24 @@ impl Accesses {
     }
 
     /// The values of an access, as they were recorded: the one read, and the one written; 0 where it has none.
+    #[inline]
     pub(super) fn values_of(&self, access: Access) -> (u64, u64) {
-        let value = |place: u32| self.values[(access.values + place) as usize];
-        let reads = access.kind.reads();
-        let read = if reads { value(0) } else { 0 };
-        let writes = access.kind.writes_value();
-        let written = if writes { value(u32::from(reads)) } else { 0 };
-        (read, written)
+        let value = self.values[access.event.index()];
+        if access.kind == AccessKind::AtomicRmw {
+            return self.both[value as usize];
+        }
+        let value = match access.apart {
+            true => self.wide[value as usize],
+            false => value.into(),
+        };
+        match access.kind.reads() {
+            true => (value, 0),
+            // What has none, has 0.
+            false => (0, value),
+        }
     }
 
+    #[inline]
     pub(super) fn uses<'c>(&self, access: Access, cells: &'c [Cell]) -> Uses<'c> {
         let (read, written) = self.values_of(access);
         Uses {
@@ -178,6 +199,7 @@ pub struct Uses<'c> {
 impl Iterator for Uses<'_> {
     type Item = CellUse;
 
+    #[inline]
     fn next(&mut self) -> Option<CellUse> {
         let (cell, rest) = self.cells.split_first()?;
         let number = CellId(self.first);

@@ -6,6 +6,7 @@
 
 use super::EventId;
 use super::accesses::Range;
+use super::recent::Recent;
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
@@ -100,6 +101,7 @@ pub(super) struct CellBuilder {
     /// Distinct (incarnation, address, size), in order of first use.
     ranges: Vec<(IncarnationId, u64, u8)>,
     numbers: HashMap<(IncarnationId, u64, u8), u32>,
+    recent: Recent,
 }
 
 impl CellBuilder {
@@ -136,6 +138,7 @@ impl CellBuilder {
 
     /// Puts a block over those that it overlaps; returns one of these that lives.
     fn put(&mut self, addr: u64, end: u64, block: IncarnationId) -> Option<IncarnationId> {
+        self.recent.put(addr, end);
         let below = self.pieces.range(..addr).next_back();
         let mut covered: Vec<u64> = below
             .filter(|&(_, &(until, _))| until > addr)
@@ -187,6 +190,15 @@ impl CellBuilder {
 
     /// The number of an access' range.
     pub(super) fn range(&mut self, addr: u64, size: u8) -> u32 {
+        if let Some(number) = self.recent.get(addr, size) {
+            return number;
+        }
+        let number = self.searched_range(addr, size);
+        self.recent.set(addr, size, number);
+        number
+    }
+
+    fn searched_range(&mut self, addr: u64, size: u8) -> u32 {
         let covering = self.pieces.range(..=addr).next_back().map(|(_, &piece)| piece);
         let covering = covering.filter(|&(until, _)| addr < until);
         let incarnation = covering.map_or(IncarnationId::STATIC, |(_, block)| block);
@@ -253,6 +265,7 @@ impl CellBuilder {
 }
 
 /// The part of a little-endian access value that falls into `cell`.
+#[inline]
 pub(super) fn slice_value(value: u64, addr: u64, cell: &Cell) -> u64 {
     let shifted = value.checked_shr(8 * (cell.addr - addr) as u32).unwrap_or(0);
     if cell.size >= 8 {

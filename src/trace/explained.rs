@@ -90,7 +90,7 @@ pub fn explanations(
             }
         }
         match trace.op(event) {
-            Op::Access(_) => {
+            Op::Access => {
                 let access = trace.access(event).expect("an access");
                 for used in trace.uses(access) {
                     if access.kind.reads() {

@@ -11,7 +11,7 @@
 use super::images::Images;
 use super::own_frames::OwnFrames;
 use super::pins::{Pin, Pins};
-use super::{AccessId, AccessKind, CellId, EventId, ThreadId, Trace};
+use super::{AccessKind, CellId, EventId, ThreadId, Trace};
 use hashbrown::HashMap;
 
 /// What is known of a cell while π is walked.
@@ -57,15 +57,14 @@ impl Trace {
         let mut walked: Vec<Option<Walked>> = vec![None; self.cells.len()];
         let mut stretch = Stretch::default();
         let own_frames = OwnFrames::of(self);
-        for number in 0..self.accesses.len() as u32 {
-            let access = self.accesses.get(AccessId(number));
+        for access in self.accesses() {
             let (event, kind) = (access.event, access.kind);
             let thread = self.thread(event);
             let alone_since = stretch.of(self, event);
             if kind == AccessKind::Use {
                 continue;
             }
-            for used in self.accesses.uses(access, &self.cells) {
+            for used in self.uses(access) {
                 let cell = &self.cells[used.cell.index()];
                 let state = &mut walked[used.cell.index()];
                 let block = &self.incarnations[cell.incarnation.index()];

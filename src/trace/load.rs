@@ -1,16 +1,16 @@
 //! From the file to the model.
 
-use super::accesses::{Accesses, Range, RangeId};
+use super::accesses::{Accesses, Range};
 use super::cells::CellBuilder;
 use super::excused::Excuses;
-use super::ops::Ops;
+use super::ops::{Form, Ops};
 use super::places::CodePlaces;
 use super::waits::Waits;
 use super::{AccessKind, Block, Cut, EventId, IncarnationId, Op, Trace};
 use std::path::Path;
 use std::sync::Arc;
 use trace_format::{
-    BlockInfo, Ending, Event, MemoryOrder, Op as FileOp, ProgramEnd, ReadError, Tables, TraceFile, TraceId,
+    BlockInfo, Ending, Event, MemRange, MemoryOrder, Op as FileOp, ProgramEnd, ReadError, Tables, TraceFile, TraceId,
 };
 
 /// Why a trace could not be loaded.
@@ -84,19 +84,13 @@ impl Trace {
             tables.meta.pending.clear();
         }
         let mut block = Vec::new();
-        let mut walk = |each: &mut dyn FnMut(&Event)| {
-            for (index, info) in file.blocks()[..blocks].iter().enumerate() {
-                block.clear();
-                file.decode_block(index, &mut block)?;
-                let wanted = usize::try_from(most - info.first_event).unwrap_or(usize::MAX);
-                block.iter().take(wanted).for_each(&mut *each);
-            }
-            Ok::<(), ReadError>(())
-        };
-        let mut survey = Survey::new(file.tables().threads.len());
-        walk(&mut |event| survey.push(event))?;
-        let mut builder = Builder::new(survey);
-        walk(&mut |event| builder.push(event))?;
+        let mut builder = Builder::new(file.tables().threads.len(), most as usize);
+        for (index, info) in file.blocks()[..blocks].iter().enumerate() {
+            block.clear();
+            file.decode_block(index, &mut block)?;
+            let wanted = usize::try_from(most - info.first_event).unwrap_or(usize::MAX);
+            block.iter().take(wanted).for_each(|event| builder.push(event));
+        }
         let mut trace = builder.finish(file.id(), tables, cut);
         trace.program_end = program_end;
         trace.blocks = blocks_of(file)?;
@@ -107,9 +101,7 @@ impl Trace {
     /// Builds a trace from events in memory, for tests and generators. Its identity is all zero.
     #[must_use]
     pub fn from_events(tables: Tables, events: &[Event]) -> Trace {
-        let mut survey = Survey::new(tables.threads.len());
-        events.iter().for_each(|event| survey.push(event));
-        let mut builder = Builder::new(survey);
+        let mut builder = Builder::new(tables.threads.len(), events.len());
         events.iter().for_each(|event| builder.push(event));
         builder.finish(TraceId([0; 16]), tables, None)
     }
@@ -144,72 +136,23 @@ pub fn blocks_of(file: &TraceFile) -> Result<Vec<Block>, ReadError> {
     file.blocks().iter().enumerate().map(block).collect()
 }
 
-/// What the first walk over the events finds: the memory that they touch. Where an access belongs, and into which cells
-/// it falls, is known only when all are. To walk twice costs less than to keep every access until then: memory limits
-/// the length of traces.
-struct Survey {
-    events: usize,
-    /// Events of each thread.
-    of_thread: Vec<usize>,
-    memory: CellBuilder,
-    /// For each access the number of its range, for each allocation and free the number of its incarnation, in order;
-    /// [`NOWHERE`] for a free of what was never allocated.
-    places: Vec<u32>,
-}
-
-const NOWHERE: u32 = u32::MAX;
-
-impl Survey {
-    fn new(threads: usize) -> Survey {
-        Survey {
-            events: 0,
-            of_thread: vec![0; threads],
-            memory: CellBuilder::new(),
-            places: Vec::new(),
-        }
-    }
-
-    fn push(&mut self, event: &Event) {
-        let id = EventId(self.events as u32);
-        self.events += 1;
-        let thread = event.thread.index();
-        if thread >= self.of_thread.len() {
-            self.of_thread.resize(thread + 1, 0);
-        }
-        self.of_thread[thread] += 1;
-        let place = match event.op {
-            FileOp::Read { mem, .. }
-            | FileOp::Write { mem, .. }
-            | FileOp::Use { mem }
-            | FileOp::Destroy { mem, .. }
-            | FileOp::AtomicLoad { mem, .. }
-            | FileOp::AtomicStore { mem, .. }
-            | FileOp::AtomicRmw { mem, .. } => self.memory.range(mem.addr, mem.size),
-            FileOp::Alloc { addr, size } => self.memory.alloc(addr, size, id).0,
-            FileOp::Free { addr } => self.memory.free(addr, id).map_or(NOWHERE, |freed| freed.0),
-            _ => return,
-        };
-        self.places.push(place);
-    }
-}
-
-/// Makes the model in the second walk.
+/// Makes the model in one walk over the events. Into which cells an access falls is known only at its end, and needs no
+/// look at the accesses: what they know is the numbers of their ranges.
 struct Builder {
     trace: Trace,
-    places: std::vec::IntoIter<u32>,
+    /// Events of each thread.
+    of_thread: Vec<u32>,
+    memory: CellBuilder,
+    /// The frees, and what each of them frees; nothing that was allocated, perhaps.
+    frees: Vec<(EventId, u64, Option<IncarnationId>)>,
 }
 
+/// Events that room is made for at once: how many there are, a file may say wrongly.
+const RESERVED: usize = 1 << 22;
+
 impl Builder {
-    fn new(survey: Survey) -> Builder {
-        let Survey {
-            events,
-            of_thread,
-            mut memory,
-            places,
-        } = survey;
-        let (cells, covers) = memory.cut();
-        let ranges = memory.ranges(covers);
-        let overlaps = std::mem::take(&mut memory.overlaps);
+    fn new(threads: usize, events: usize) -> Builder {
+        let events = events.min(RESERVED);
         Builder {
             trace: Trace {
                 id: TraceId([0; 16]),
@@ -221,19 +164,21 @@ impl Builder {
                 ops: Ops::with_capacity(events),
                 attempts: Vec::new(),
                 place: Arc::new(Vec::with_capacity(events)),
-                program_order: of_thread.into_iter().map(Vec::with_capacity).collect(),
-                accesses: Accesses::new(ranges, places.len()),
-                cells,
-                incarnations: memory.incarnations,
+                program_order: Vec::new(),
+                accesses: Accesses::with_capacity(events),
+                cells: Vec::new(),
+                incarnations: Vec::new(),
                 pins: super::pins::Pins::default(),
                 frees_reads: false,
                 excuses: Excuses::default(),
                 waits: Waits::default(),
                 waiting_at_start: Vec::new(),
-                overlaps,
+                overlaps: Vec::new(),
                 blocks: Vec::new(),
             },
-            places: places.into_iter(),
+            of_thread: vec![0; threads],
+            memory: CellBuilder::new(),
+            frees: Vec::new(),
         }
     }
 
@@ -248,63 +193,98 @@ impl Builder {
         {
             self.trace.attempts.push(id);
         }
-        let op = self.op(id, event.op);
-        let order = &mut self.trace.program_order[event.thread.index()];
-        Arc::make_mut(&mut self.trace.place).push(order.len() as u32);
-        order.push(id);
+        let thread = event.thread.index();
+        if thread >= self.of_thread.len() {
+            self.of_thread.resize(thread + 1, 0);
+        }
+        let place = &mut self.of_thread[thread];
+        Arc::make_mut(&mut self.trace.place).push(*place);
+        *place += 1;
         Arc::make_mut(&mut self.trace.thread).push(event.thread);
         self.trace.code.push(event.pc, event.stack);
-        self.trace.ops.push(op);
+        self.push_op(id, event.op);
     }
 
-    fn op(&mut self, id: EventId, op: FileOp) -> Op {
-        use AccessKind::{AtomicLoad, AtomicRmw, AtomicStore, Read, Write};
+    fn push_op(&mut self, id: EventId, op: FileOp) {
+        use AccessKind::{AtomicLoad, AtomicRmw, AtomicStore, Destroy, Free, Read, Use, Write};
         let plain = MemoryOrder::Relaxed;
         match op {
-            FileOp::Read { value, .. } => self.access(id, Read, plain, &[value]),
-            FileOp::Write { value, .. } => self.access(id, Write, plain, &[value]),
-            FileOp::Use { .. } => self.access(id, AccessKind::Use, MemoryOrder::SeqCst, &[]),
-            FileOp::Destroy { value, .. } => self.access(id, AccessKind::Destroy, plain, &[value]),
-            FileOp::AtomicLoad { value, order, .. } => self.access(id, AtomicLoad, order, &[value]),
-            FileOp::AtomicStore { value, order, .. } => self.access(id, AtomicStore, order, &[value]),
+            FileOp::Read { mem, value } => self.access(mem, Read, plain, &[value]),
+            FileOp::Write { mem, value } => self.access(mem, Write, plain, &[value]),
+            FileOp::Use { mem } => self.access(mem, Use, MemoryOrder::SeqCst, &[]),
+            FileOp::Destroy { mem, value } => self.access(mem, Destroy, plain, &[value]),
+            FileOp::AtomicLoad { mem, value, order } => self.access(mem, AtomicLoad, order, &[value]),
+            FileOp::AtomicStore { mem, value, order } => self.access(mem, AtomicStore, order, &[value]),
             FileOp::AtomicRmw {
-                read, written, order, ..
-            } => self.access(id, AtomicRmw, order, &[read, written]),
-            FileOp::Alloc { .. } => Op::Alloc {
-                incarnation: IncarnationId(self.next_place()),
-            },
-            FileOp::Free { addr } => self.free(id, addr),
-            other => Op::of_file(other).expect("what is no access, nor begins a block, is itself"),
+                mem,
+                read,
+                written,
+                order,
+            } => self.access(mem, AtomicRmw, order, &[read, written]),
+            FileOp::Alloc { addr, size } => {
+                let incarnation = self.memory.alloc(addr, size, id);
+                self.other(Op::Alloc { incarnation });
+            }
+            FileOp::Free { addr } => {
+                let freed = self.memory.free(addr, id);
+                self.frees.push((id, addr, freed));
+                self.access_of(Free, plain, 0, &[]);
+            }
+            other => self.other(Op::of_file(other).expect("what is no access, nor begins a block, is itself")),
         }
     }
 
-    fn access(&mut self, event: EventId, kind: AccessKind, order: MemoryOrder, values: &[u64]) -> Op {
-        let range = RangeId(self.next_place());
-        Op::Access(self.trace.accesses.push(event, kind, order, range, values))
+    fn other(&mut self, op: Op) {
+        self.trace.ops.push(op);
+        self.trace.accesses.push_none();
     }
 
-    /// A free covers its whole incarnation; one of unknown memory touches nothing.
-    fn free(&mut self, event: EventId, addr: u64) -> Op {
-        let freed = Some(self.next_place()).filter(|&place| place != NOWHERE);
-        let (size, cells) = freed.map_or((0, 0..0), |freed| {
-            let block = &self.trace.incarnations[freed as usize];
-            (block.size, block.cells.clone())
-        });
-        let accesses = &mut self.trace.accesses;
-        let range = accesses.add_range(Range {
-            incarnation: freed.map_or(IncarnationId::STATIC, IncarnationId),
-            addr,
-            size,
-            cells,
-        });
-        Op::Access(accesses.push(event, AccessKind::Free, MemoryOrder::Relaxed, range, &[]))
+    fn access(&mut self, mem: MemRange, kind: AccessKind, order: MemoryOrder, values: &[u64]) {
+        let range = self.memory.range(mem.addr, mem.size);
+        self.access_of(kind, order, range, values);
     }
 
-    fn next_place(&mut self) -> u32 {
-        self.places.next().expect("both walks see the same events")
+    fn access_of(&mut self, kind: AccessKind, order: MemoryOrder, range: u32, values: &[u64]) {
+        let apart = self.trace.accesses.push(values);
+        self.trace.ops.push_access(Form { kind, order, apart }, range);
     }
 
-    fn finish(self, id: TraceId, tables: Tables, cut: Option<Cut>) -> Trace {
+    /// Makes the cells, now that all accesses are known.
+    fn cut(&mut self) {
+        let (trace, mut memory) = (&mut self.trace, std::mem::take(&mut self.memory));
+        let (cells, covers) = memory.cut();
+        let mut ranges = memory.ranges(covers);
+        // A free covers its whole incarnation; one of unknown memory touches nothing.
+        for (event, addr, freed) in std::mem::take(&mut self.frees) {
+            let (size, cells) = freed.map_or((0, 0..0), |freed| {
+                let block = &memory.incarnations[freed.index()];
+                (block.size, block.cells.clone())
+            });
+            trace.ops.set_number(event.index(), ranges.len() as u32);
+            ranges.push(Range {
+                incarnation: freed.unwrap_or(IncarnationId::STATIC),
+                addr,
+                size,
+                cells,
+            });
+        }
+        trace.accesses.end(ranges);
+        (trace.cells, trace.overlaps, trace.incarnations) = (cells, memory.overlaps, memory.incarnations);
+    }
+
+    /// The events of each thread.
+    fn program_order(&self) -> Vec<Vec<EventId>> {
+        let lengths = self.of_thread.iter().map(|&length| length as usize);
+        let mut order: Vec<Vec<EventId>> = lengths.map(Vec::with_capacity).collect();
+        for (event, thread) in (0..).map(EventId).zip(self.trace.thread.iter()) {
+            order[thread.index()].push(event);
+        }
+        order
+    }
+
+    fn finish(mut self, id: TraceId, tables: Tables, cut: Option<Cut>) -> Trace {
+        self.cut();
+        self.trace.program_order = self.program_order();
         let mut trace = self.trace;
         trace.id = id;
         trace.excuses = Excuses::of(&tables);

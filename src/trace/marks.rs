@@ -18,6 +18,7 @@ struct Block {
 
 impl Marks {
     /// Goes on by one event.
+    #[inline]
     pub(crate) fn push(&mut self, marked: bool) {
         let bit = self.len % u64::BITS;
         if bit == 0 {
@@ -41,6 +42,7 @@ impl Marks {
     }
 
     /// Whether the event at a place is marked.
+    #[inline]
     pub(crate) fn has(&self, place: u32) -> bool {
         self.blocks[(place / u64::BITS) as usize].bits >> (place % u64::BITS) & 1 != 0
     }
@@ -58,6 +60,7 @@ impl Marks {
     }
 
     /// The number of marks among the first `places` events.
+    #[inline]
     pub(crate) fn before(&self, places: u32) -> u32 {
         match self.blocks.get((places / u64::BITS) as usize) {
             Some(block) => block.before + (block.bits & !(u64::MAX << (places % u64::BITS))).count_ones(),

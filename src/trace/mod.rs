@@ -25,6 +25,7 @@ mod ops;
 mod own_frames;
 mod pins;
 mod places;
+mod recent;
 mod recorded;
 mod sections;
 mod waits;
@@ -36,7 +37,7 @@ pub use cells::{Cell, CellId, CellUse, Incarnation, IncarnationId};
 pub use explained::explanations;
 pub use load::{LoadError, blocks_of};
 pub(crate) use marks::Marks;
-pub use op::{AccessId, AccessKind, Op};
+pub use op::{AccessKind, Op};
 pub use pins::Pin;
 pub use sections::{Section, SectionId, Sections};
 pub use trace_format::{
@@ -191,6 +192,7 @@ impl Trace {
 
     /// Number of events.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.ops.len()
     }
@@ -214,6 +216,7 @@ impl Trace {
 
     /// The thread of an event.
     #[must_use]
+    #[inline]
     pub fn thread(&self, event: EventId) -> ThreadId {
         self.thread[event.index()]
     }
@@ -242,6 +245,7 @@ impl Trace {
 
     /// What an event does.
     #[must_use]
+    #[inline]
     pub fn op(&self, event: EventId) -> Op {
         self.ops.get(event.index())
     }
@@ -255,18 +259,21 @@ impl Trace {
 
     /// The place of an event in its thread, counted from 0.
     #[must_use]
+    #[inline]
     pub fn place(&self, event: EventId) -> u32 {
         self.place[event.index()]
     }
 
     /// The events of a thread in program order.
     #[must_use]
+    #[inline]
     pub fn program_order(&self, thread: ThreadId) -> &[EventId] {
         &self.program_order[thread.index()]
     }
 
     /// The event of the same thread just before.
     #[must_use]
+    #[inline]
     pub fn predecessor(&self, event: EventId) -> Option<EventId> {
         let place = self.place(event).checked_sub(1)?;
         Some(self.program_order(self.thread(event))[place as usize])
@@ -282,26 +289,27 @@ impl Trace {
 
     /// The data or atomic access that an event is, if it is one (`free` is: it writes).
     #[must_use]
+    #[inline]
     pub fn access(&self, event: EventId) -> Option<Access> {
-        match self.op(event) {
-            Op::Access(access) => Some(self.accesses.get(access)),
-            _ => None,
-        }
+        let (form, range) = self.ops.access(event.index())?;
+        Some(self.accesses.get(event, form, range))
+    }
+
+    /// Whether an event is an access.
+    #[must_use]
+    #[inline]
+    pub fn is_access(&self, event: EventId) -> bool {
+        self.ops.is_access(event.index())
     }
 
     /// All accesses, in the order of π.
-    pub fn accesses(&self) -> impl ExactSizeIterator<Item = Access> + '_ {
-        (0..self.accesses.len() as u32).map(|number| self.accesses.get(AccessId(number)))
-    }
-
-    /// An access by its number.
-    #[must_use]
-    pub fn access_by_id(&self, id: AccessId) -> Access {
-        self.accesses.get(id)
+    pub fn accesses(&self) -> impl Iterator<Item = Access> + '_ {
+        self.events().filter_map(|event| self.access(event))
     }
 
     /// The cells that an access touches, with the values it saw and left in each.
     #[must_use]
+    #[inline]
     pub fn uses(&self, access: Access) -> Uses<'_> {
         self.accesses.uses(access, &self.cells)
     }
@@ -327,6 +335,7 @@ impl Trace {
 
     /// A cell.
     #[must_use]
+    #[inline]
     pub fn cell(&self, cell: CellId) -> &Cell {
         &self.cells[cell.index()]
     }

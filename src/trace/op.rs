@@ -5,18 +5,6 @@ use crate::semantics::conflict::Part;
 use crate::semantics::locks;
 use trace_format::{MemoryOrder, ObjectId, Op as FileOp, ThreadId, WaitOutcome};
 
-/// The number of an access; accesses are numbered in the order of π.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AccessId(pub u32);
-
-impl AccessId {
-    /// The number as an index.
-    #[must_use]
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
 /// The kinds of access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AccessKind {
@@ -41,24 +29,28 @@ pub enum AccessKind {
 impl AccessKind {
     /// Whether it sees a value.
     #[must_use]
+    #[inline]
     pub fn reads(self) -> bool {
         matches!(self, AccessKind::Read | AccessKind::AtomicLoad | AccessKind::AtomicRmw)
     }
 
     /// Whether it changes memory.
     #[must_use]
+    #[inline]
     pub fn writes(self) -> bool {
         !matches!(self, AccessKind::Read | AccessKind::AtomicLoad | AccessKind::Use)
     }
 
     /// Whether it leaves a value that reads can see: a `free` leaves none.
     #[must_use]
+    #[inline]
     pub fn writes_value(self) -> bool {
         self.writes() && self != AccessKind::Free
     }
 
     /// What matters of it for whether it conflicts with another.
     #[must_use]
+    #[inline]
     pub fn part(self) -> Part {
         Part {
             writes: self.writes(),
@@ -78,6 +70,7 @@ impl AccessKind {
 
     /// Whether what it touches is no more behind it: a block, or a synchronization object.
     #[must_use]
+    #[inline]
     pub fn ends(self) -> bool {
         matches!(self, AccessKind::Free | AccessKind::Destroy)
     }
@@ -85,6 +78,7 @@ impl AccessKind {
     /// Whether it is an atomic operation or the use of an object, which is one inside of the library; two of these
     /// never race.
     #[must_use]
+    #[inline]
     pub fn is_atomic(self) -> bool {
         matches!(
             self,
@@ -132,8 +126,8 @@ pub enum Op {
     Fork { child: ThreadId },
     /// Waits for the end of a thread.
     Join { child: ThreadId },
-    /// Read, write, atomic operation or free.
-    Access(AccessId),
+    /// Read, write, atomic operation or free: [`Trace::access`](super::Trace::access) says of what.
+    Access,
     /// Takes a lock exclusively.
     Acquire { lock: ObjectId },
     /// Takes a lock as a reader.
@@ -223,7 +217,7 @@ macro_rules! as_in_file {
                     Op::WaitEnd { condition, lock, outcome } => FileOp::WaitEnd { condition, lock, outcome, attempt },
                     Op::BarrierExit { barrier, round } => FileOp::BarrierExit { barrier, round, attempt },
                     Op::SemWait { semaphore } => FileOp::SemWait { semaphore, attempt },
-                    Op::Access(_) | Op::Alloc { .. } => return None,
+                    Op::Access | Op::Alloc { .. } => return None,
                 })
             }
 
@@ -239,7 +233,7 @@ macro_rules! as_in_file {
                     }
                     Op::BarrierExit { barrier, round } => Op::BarrierExit { barrier: other(barrier), round },
                     Op::SemWait { semaphore } => Op::SemWait { semaphore: other(semaphore) },
-                    Op::Join { .. } | Op::Access(_) | Op::Alloc { .. } => self,
+                    Op::Join { .. } | Op::Access | Op::Alloc { .. } => self,
                 }
             }
         }

@@ -1,12 +1,14 @@
 //! The operations of all events, five bytes each: most are one of a few with one number at most.
 
-use super::{AccessId, IncarnationId, Op};
-use trace_format::{ObjectId, ThreadId};
+use super::{AccessKind, IncarnationId, Op};
+use trace_format::{MemoryOrder, ObjectId, ThreadId};
 
 /// A column of operations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ops {
-    tags: Vec<Tag>,
+    /// What is the same for many: a [`Tag`], or, from [`ACCESSES`] on, the form of an access.
+    tags: Vec<u8>,
+    /// Of an access, the number of its range.
     numbers: Vec<u32>,
     /// Those that are not packed.
     rare: Vec<Op>,
@@ -20,7 +22,6 @@ macro_rules! packed {
         enum Tag {
             $($name,)*
             $($plain,)*
-            Access,
             Rare,
         }
 
@@ -28,18 +29,18 @@ macro_rules! packed {
             Some(match op {
                 $(Op::$name { $field } => (Tag::$name, $field.0),)*
                 $(Op::$plain => (Tag::$plain, 0),)*
-                Op::Access(access) => (Tag::Access, access.0),
                 _ => return None,
             })
         }
 
-        fn unpack(tag: Tag, number: u32, rare: &[Op]) -> Op {
-            match tag {
-                $(Tag::$name => Op::$name { $field: $number(number) },)*
-                $(Tag::$plain => Op::$plain,)*
-                Tag::Access => Op::Access(AccessId(number)),
-                Tag::Rare => rare[number as usize],
-            }
+        fn unpack(tag: u8, number: u32, rare: &[Op]) -> Op {
+            $(if tag == Tag::$name as u8 {
+                return Op::$name { $field: $number(number) };
+            })*
+            $(if tag == Tag::$plain as u8 {
+                return Op::$plain;
+            })*
+            rare[number as usize]
         }
     };
 }
@@ -64,6 +65,62 @@ packed! {
     plain: Begin End Branch
 }
 
+/// The tag of the first form of an access.
+const ACCESSES: u8 = Tag::Rare as u8 + 1;
+
+/// What many accesses have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Form {
+    pub kind: AccessKind,
+    pub order: MemoryOrder,
+    /// Whether its value is not kept with it, but in a list of such.
+    pub apart: bool,
+}
+
+const KINDS: [AccessKind; 8] = [
+    AccessKind::Read,
+    AccessKind::Write,
+    AccessKind::AtomicLoad,
+    AccessKind::AtomicStore,
+    AccessKind::AtomicRmw,
+    AccessKind::Use,
+    AccessKind::Destroy,
+    AccessKind::Free,
+];
+
+/// As many as fit into three bits, with some to spare.
+const ORDERS: [MemoryOrder; 8] = [
+    MemoryOrder::Relaxed,
+    MemoryOrder::Consume,
+    MemoryOrder::Acquire,
+    MemoryOrder::Release,
+    MemoryOrder::AcqRel,
+    MemoryOrder::SeqCst,
+    MemoryOrder::SeqCst,
+    MemoryOrder::SeqCst,
+];
+
+const FORMS: u8 = 128;
+
+const _: () = assert!(ACCESSES <= u8::MAX - FORMS + 1);
+
+impl Form {
+    fn tag(self) -> u8 {
+        // Kinds and orders are numbered in the order of the lists above.
+        ACCESSES + (u8::from(self.apart) << 6 | (self.order as u8) << 3 | self.kind as u8)
+    }
+
+    #[inline]
+    fn of(tag: u8) -> Option<Form> {
+        let bits = tag.checked_sub(ACCESSES)?;
+        Some(Form {
+            kind: KINDS[usize::from(bits & 7)],
+            order: ORDERS[usize::from(bits >> 3 & 7)],
+            apart: bits >> 6 & 1 != 0,
+        })
+    }
+}
+
 impl Ops {
     pub(super) fn with_capacity(events: usize) -> Ops {
         Ops {
@@ -77,16 +134,85 @@ impl Ops {
         self.tags.len()
     }
 
+    /// Adds one that is no access.
     pub(super) fn push(&mut self, op: Op) {
         let (tag, number) = pack(op).unwrap_or_else(|| {
             self.rare.push(op);
             (Tag::Rare, self.rare.len() as u32 - 1)
         });
-        self.tags.push(tag);
+        self.tags.push(tag as u8);
         self.numbers.push(number);
     }
 
+    pub(super) fn push_access(&mut self, form: Form, range: u32) {
+        self.tags.push(form.tag());
+        self.numbers.push(range);
+    }
+
+    /// Says which range an access is of, once that is known.
+    pub(super) fn set_number(&mut self, event: usize, range: u32) {
+        self.numbers[event] = range;
+    }
+
+    #[inline]
     pub(super) fn get(&self, event: usize) -> Op {
-        unpack(self.tags[event], self.numbers[event], &self.rare)
+        match self.tags[event] {
+            ACCESSES.. => Op::Access,
+            tag => unpack(tag, self.numbers[event], &self.rare),
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_access(&self, event: usize) -> bool {
+        self.tags[event] >= ACCESSES
+    }
+
+    /// The form and the range of an access.
+    #[inline]
+    pub(super) fn access(&self, event: usize) -> Option<(Form, u32)> {
+        Some((Form::of(self.tags[event])?, self.numbers[event]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packed_comes_back() {
+        let mut ops = Ops::default();
+        let plain = [
+            Op::Begin,
+            Op::Fork { child: ThreadId(3) },
+            Op::Output { source: ObjectId(7) },
+            Op::Fence {
+                order: MemoryOrder::AcqRel,
+            },
+            Op::End,
+        ];
+        plain.iter().for_each(|&op| ops.push(op));
+        let mut forms = Vec::new();
+        for kind in KINDS {
+            for order in &ORDERS[..6] {
+                forms.extend([false, true].map(|apart| Form {
+                    kind,
+                    order: *order,
+                    apart,
+                }));
+            }
+        }
+        for (range, &form) in (0..).zip(&forms) {
+            ops.push_access(form, range);
+        }
+        for (event, &op) in plain.iter().enumerate() {
+            assert_eq!(ops.get(event), op);
+            assert!(!ops.is_access(event) && ops.access(event).is_none());
+        }
+        for (range, &form) in (0..).zip(&forms) {
+            let event = plain.len() + range as usize;
+            assert_eq!(ops.get(event), Op::Access);
+            assert!(ops.is_access(event));
+            assert_eq!(ops.access(event), Some((form, range)));
+        }
     }
 }

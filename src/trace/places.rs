@@ -27,6 +27,7 @@ impl CodePlaces {
         self.of_event.push(number);
     }
 
+    #[inline]
     pub(super) fn get(&self, event: usize) -> (CodePosition, StackId) {
         self.distinct[self.of_event[event] as usize]
     }

@@ -18,37 +18,36 @@ impl Trace {
     /// What an event does, as it stands in the file.
     #[must_use]
     pub fn in_file(&self, event: EventId) -> FileOp {
+        if let Some(access) = self.access(event) {
+            let (addr, order) = (access.addr, access.order);
+            let size = access.size as u8;
+            let mem = MemRange { addr, size };
+            let (read, written) = self.accesses.values_of(access);
+            return match access.kind {
+                AccessKind::Read => FileOp::Read { mem, value: read },
+                AccessKind::Write => FileOp::Write { mem, value: written },
+                AccessKind::AtomicLoad => FileOp::AtomicLoad {
+                    mem,
+                    value: read,
+                    order,
+                },
+                AccessKind::AtomicStore => FileOp::AtomicStore {
+                    mem,
+                    value: written,
+                    order,
+                },
+                AccessKind::AtomicRmw => FileOp::AtomicRmw {
+                    mem,
+                    read,
+                    written,
+                    order,
+                },
+                AccessKind::Use => FileOp::Use { mem },
+                AccessKind::Destroy => FileOp::Destroy { mem, value: written },
+                AccessKind::Free => FileOp::Free { addr },
+            };
+        }
         match self.op(event) {
-            Op::Access(id) => {
-                let access = self.accesses.get(id);
-                let (addr, order) = (access.addr, access.order);
-                let size = access.size as u8;
-                let mem = MemRange { addr, size };
-                let (read, written) = self.accesses.values_of(access);
-                match access.kind {
-                    AccessKind::Read => FileOp::Read { mem, value: read },
-                    AccessKind::Write => FileOp::Write { mem, value: written },
-                    AccessKind::AtomicLoad => FileOp::AtomicLoad {
-                        mem,
-                        value: read,
-                        order,
-                    },
-                    AccessKind::AtomicStore => FileOp::AtomicStore {
-                        mem,
-                        value: written,
-                        order,
-                    },
-                    AccessKind::AtomicRmw => FileOp::AtomicRmw {
-                        mem,
-                        read,
-                        written,
-                        order,
-                    },
-                    AccessKind::Use => FileOp::Use { mem },
-                    AccessKind::Destroy => FileOp::Destroy { mem, value: written },
-                    AccessKind::Free => FileOp::Free { addr },
-                }
-            }
             Op::Alloc { incarnation } => {
                 let block = &self.incarnations[incarnation.index()];
                 let (addr, size) = (block.addr, block.size);

@@ -47,6 +47,7 @@ impl Lists {
         self.starts.clone()
     }
 
+    #[inline]
     fn range(&self, cell: CellId) -> std::ops::Range<usize> {
         self.starts[cell.index()] as usize..self.starts[cell.index() + 1] as usize
     }
@@ -108,12 +109,14 @@ impl Writers {
 
     /// The writes of a cell, frees among them, in the order of π.
     #[must_use]
+    #[inline]
     pub fn writes(&self, cell: CellId) -> &[EventId] {
         &self.all.items[self.all.range(cell)]
     }
 
     /// Whether no other thread writes a cell: what this one reads there is the same in every order.
     #[must_use]
+    #[inline]
     pub fn none_but(&self, thread: ThreadId, cell: CellId) -> bool {
         match self.by[cell.index()] {
             By::Nobody => true,

@@ -111,7 +111,7 @@ impl<'t> Comparison<'t> {
             return Some(Difference::Event);
         }
         match (self.recorded.op(event), self.live.op(done)) {
-            (Op::Access(_), Op::Access(_)) => {
+            (Op::Access, Op::Access) => {
                 let (recorded, live) = (self.recorded.access(event)?, self.live.access(done)?);
                 self.access_difference(recorded, live)
             }

@@ -192,14 +192,14 @@ impl<'t> Run<'t> {
             });
         }
         match (trace.op(recorded), Op::of_file(event.op)) {
-            (Op::Access(_), None) => trace
+            (Op::Access, None) => trace
                 .access(recorded)
                 .is_some_and(|access| is_same_access(trace, access, event.op)),
             (Op::Alloc { incarnation }, None) => {
                 let block = trace.incarnation(incarnation);
                 matches!(event.op, FileOp::Alloc { addr, size } if (addr, size) == (block.addr, block.size))
             }
-            (Op::Access(_) | Op::Alloc { .. }, Some(_)) | (_, None) => false,
+            (Op::Access | Op::Alloc { .. }, Some(_)) | (_, None) => false,
             (recorded, Some(live)) => {
                 let objects = objects_of(recorded).into_iter().zip(objects_of(live));
                 without_objects(recorded) == without_objects(live)

@@ -101,7 +101,7 @@ impl Found<'_, '_> {
     fn operations(&mut self) {
         let trace = self.native.trace;
         for event in trace.events() {
-            let is_operation = !matches!(trace.op(event), Op::Access(_) | Op::Alloc { .. } | Op::Branch);
+            let is_operation = !matches!(trace.op(event), Op::Access | Op::Alloc { .. } | Op::Branch);
             if is_operation || (trace.has_pins() && trace.pin(event).is_some()) {
                 self.mark(event);
             }

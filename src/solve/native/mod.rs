@@ -281,7 +281,7 @@ impl<'t> Native<'t> {
     /// Whether the solver knows what an event needs.
     fn knows(&self, event: EventId) -> bool {
         match self.trace.op(event) {
-            Op::Access(_) => {
+            Op::Access => {
                 let mut cells = self.trace.cell_uses(event);
                 self.trace.pin(event).is_none() && cells.all(|used| !self.trace.cell(used.cell).external)
             }

@@ -160,7 +160,7 @@ pub(super) fn class(kind: Kind) -> &'static str {
 
 fn dot(op: Op) -> &'static str {
     match op {
-        Op::Access(_) => "access",
+        Op::Access => "access",
         Op::Begin | Op::End | Op::Fork { .. } | Op::Join { .. } => "thread",
         _ => "sync",
     }
