@@ -11,26 +11,32 @@ const KEPT: usize = 32;
 const RECENT: usize = 128;
 
 /// The nearest instances found so far, nearest first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Nearest {
     kept: Vec<(u32, EventId, EventId)>,
+    /// Instances are near that lie less far apart than this.
+    reach: u32,
+}
+
+impl Default for Nearest {
+    fn default() -> Nearest {
+        Nearest {
+            kept: Vec::new(),
+            reach: u32::MAX,
+        }
+    }
 }
 
 impl Nearest {
-    /// Instances are near that lie less far apart than this.
-    fn reach(&self) -> u32 {
-        match self.kept.last() {
-            Some(last) if self.kept.len() == KEPT => last.0,
-            _ => u32::MAX,
-        }
-    }
-
     fn keep(&mut self, a: EventId, b: EventId) {
         let instance = (b.0 - a.0, a, b);
         // An instance that shares several cells comes by once for each.
         if let Err(place) = self.kept.binary_search(&instance) {
             self.kept.insert(place, instance);
             self.kept.truncate(KEPT);
+            if let Some(last) = self.kept.get(KEPT - 1) {
+                self.reach = last.0;
+            }
         }
     }
 
@@ -75,13 +81,13 @@ pub(super) fn search(
                 continue;
             };
             let nearest = &mut found[number as usize].1;
-            if distance < nearest.reach()
+            if distance < nearest.reach
                 && !contexts.clash(held, context)
                 && needs.before_pending(event, threads[other as usize]) <= trace.place(earlier)
             {
                 nearest.keep(earlier, event);
             }
-            farthest = farthest.max(nearest.reach());
+            farthest = farthest.max(nearest.reach);
         }
         if passed_all {
             reach[site as usize] = farthest;

@@ -9,8 +9,12 @@ use std::ops::ControlFlow;
 use trace_format::{Event, MemRange, ObjectInfo, ObjectKind, Op as FileOp, StackId, Tables, ThreadInfo};
 
 fn trace(seed: u64) -> Trace {
+    trace_of(300, seed)
+}
+
+fn trace_of(events: u64, seed: u64) -> Trace {
     let shape = Shape {
-        events: 300,
+        events,
         threads: 4,
         variables: 5,
         locks: 3,
@@ -340,4 +344,45 @@ fn a_scope_keeps_what_it_names_and_tells_apart_what_it_tells_apart() {
     let split = within(&half, &halves);
     assert!(split.len() > 1, "{split:?}");
     assert_eq!(split.iter().map(|candidate| candidate.total).sum::<u64>(), wanted.total);
+}
+
+#[test]
+fn the_nearest_instances_are_those_of_an_access_with_the_last_one_at_each_other_site() {
+    let mut full = 0;
+    for seed in 0..8 {
+        let trace = trace_of(4000, seed);
+        let sections = Sections::of(&trace);
+        let order = MustHappenBefore::of(&trace);
+        let contexts = LockContexts::of(&trace, &sections);
+        let needs = Needs::of(&trace, &order, &sections);
+        let mut expected: BTreeMap<(CodePosition, CodePosition), BTreeSet<(u32, EventId, EventId)>> = BTreeMap::new();
+        let mut last = BTreeMap::new();
+        for event in trace.events() {
+            let Some(access) = trace.access(event) else { continue };
+            let (thread, pc) = (trace.thread(event), trace.pc(event));
+            for used in trace.uses(access) {
+                let of_cell: &mut BTreeMap<_, EventId> = last.entry(used.cell).or_default();
+                for (&(other, place, _), &earlier) in of_cell.iter() {
+                    let open = trace.conflict(earlier, event).is_some()
+                        && !contexts.clash(contexts.of_access(earlier), contexts.of_access(event))
+                        && needs.before_pending(event, other) <= trace.place(earlier);
+                    if open {
+                        let of_pair = expected.entry((pc.min(place), pc.max(place))).or_default();
+                        of_pair.insert((event.0 - earlier.0, earlier, event));
+                    }
+                }
+                of_cell.insert((thread, pc, access.kind), event);
+            }
+        }
+        let candidates = Candidates::of(&trace, &order, &contexts, &needs);
+        for candidate in &candidates.list {
+            // Of those that are as far apart as the last one that is kept, any may be.
+            let distances: Vec<u32> = candidate.nearest.iter().map(|(a, b)| b.0 - a.0).collect();
+            let expected = expected.get(&candidate.positions).into_iter().flatten();
+            let expected: Vec<u32> = expected.map(|&(distance, ..)| distance).take(32).collect();
+            full += usize::from(expected.len() == 32);
+            assert_eq!(distances, expected, "seed {seed}: {:?}", candidate.positions);
+        }
+    }
+    assert!(full > 10, "{full}");
 }
