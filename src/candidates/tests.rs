@@ -346,6 +346,9 @@ fn a_scope_keeps_what_it_names_and_tells_apart_what_it_tells_apart() {
     assert_eq!(split.iter().map(|candidate| candidate.total).sum::<u64>(), wanted.total);
 }
 
+/// How far apart, and which.
+type Instances = BTreeSet<(u32, EventId, EventId)>;
+
 #[test]
 fn the_nearest_instances_are_those_of_an_access_with_the_last_one_at_each_other_site() {
     let mut full = 0;
@@ -355,7 +358,7 @@ fn the_nearest_instances_are_those_of_an_access_with_the_last_one_at_each_other_
         let order = MustHappenBefore::of(&trace);
         let contexts = LockContexts::of(&trace, &sections);
         let needs = Needs::of(&trace, &order, &sections);
-        let mut expected: BTreeMap<(CodePosition, CodePosition), BTreeSet<(u32, EventId, EventId)>> = BTreeMap::new();
+        let mut expected: BTreeMap<(CodePosition, CodePosition), Instances> = BTreeMap::new();
         let mut last = BTreeMap::new();
         for event in trace.events() {
             let Some(access) = trace.access(event) else { continue };
