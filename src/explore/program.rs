@@ -165,15 +165,24 @@ fn at_random(run: u32, seed: u64) -> (Policy, u64) {
     (policy, seed.wrapping_add(u64::from(run - 1)))
 }
 
-/// Policy and seed of a run, from 2: every other one is under partial order sampling, which shows most of programs whose
-/// bugs are known, and those between are by turns random and under priorities.
+/// Policy and seed of a run, from 2: every other one is random, those between are by turns under partial order sampling
+/// and under priorities.
 #[must_use]
 pub fn by_turns(run: u32, first_seed: u64) -> (Policy, u64) {
     let seed = first_seed.wrapping_add(u64::from(run / 2));
     match run % 4 {
-        0 | 2 => (Policy::Pos, seed),
+        0 | 2 => (Policy::Random, seed),
         1 => (Policy::Pct, seed),
-        _ => (Policy::Random, seed),
+        _ => (Policy::Pos, seed),
+    }
+}
+
+/// The same of a run of a program that is too long to be searched: there, partial order sampling shows the most.
+fn mostly_by_sampling(run: u32, first_seed: u64) -> (Policy, u64) {
+    match by_turns(run, first_seed) {
+        (Policy::Random, seed) => (Policy::Pos, seed),
+        (Policy::Pos, seed) => (Policy::Random, seed),
+        other => other,
     }
 }
 
@@ -489,13 +498,13 @@ impl Program {
             // it does not where time passes only if nobody has anything else to do.
             let settings = Settings {
                 clocks_stand_at: 0,
-                ..self.settings(by_turns(number - delayed + 1, self.seed))
+                ..self.settings(mostly_by_sampling(number - delayed + 1, self.seed))
             };
             return Ok(planned(Vec::new(), settings));
         };
         let steps = delays.steps(delay).map_err(read)?;
         // By turns as the others, and otherwise than they.
-        let then = by_turns(delayed + 2, self.seed.wrapping_add(SEEDS_APART));
+        let then = mostly_by_sampling(delayed + 2, self.seed.wrapping_add(SEEDS_APART));
         Ok(planned(steps, self.settings(then)))
     }
 
