@@ -31,7 +31,8 @@ pub fn stored(folder: &Path) -> Files {
         return Files::new();
     };
     let paths = entries.map(|entry| entry.expect("an entry").path());
-    let files = paths.filter(|path| path.is_file() && !path.ends_with("plan.json") && !path.ends_with("journal"));
+    let others = ["plan.json", "plan.prepared", "journal"];
+    let files = paths.filter(|path| path.is_file() && !others.iter().any(|other| path.ends_with(other)));
     files
         .map(|path| (path.clone(), fs::read(path).expect("a file")))
         .collect()
