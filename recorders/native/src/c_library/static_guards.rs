@@ -4,7 +4,7 @@
 //! Instrumented code reads the guard's first byte itself, as an atomic load; the store that it
 //! sees is made here, so it is recorded here.
 
-use crate::events::pending;
+use crate::events::{in_vain, pending};
 use crate::platform::export::export;
 use crate::platform::real;
 use crate::runtime::guard::RuntimeGuard;
@@ -44,6 +44,7 @@ unsafe extern "C-unwind" fn acquire(guard: *mut u8, pc: usize) -> c_int {
         }
         if started.swap(1, Acquire) == 0 {
             if inside.is_some() {
+                in_vain::begins(guard as usize, pc);
                 record(guard, OnceStep::Begin, pc);
             }
             return 1;
@@ -76,6 +77,7 @@ unsafe extern "C-unwind" fn release(guard: *mut u8, pc: usize) {
             value: 1,
         });
         record(guard, OnceStep::End, pc);
+        in_vain::is_made(guard as usize);
         baton::wake(guard as usize, usize::MAX);
     }
 }
@@ -88,6 +90,7 @@ unsafe extern "C-unwind" fn abort(guard: *mut u8, pc: usize) {
         // What it did is done; a second beginning is a new once cell.
         record(guard, OnceStep::End, pc);
         pending::push(Record::Destroy { object: guard as u64 });
+        in_vain::ends(guard as usize, pc);
         baton::wake(guard as usize, usize::MAX);
     }
 }

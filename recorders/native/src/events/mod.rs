@@ -13,6 +13,7 @@ mod calls;
 mod heap;
 pub mod heard;
 pub mod images;
+pub mod in_vain;
 pub mod instruction;
 pub mod lock;
 pub mod modules;

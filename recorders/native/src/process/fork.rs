@@ -6,7 +6,7 @@
 //! allocated before are memory that was always there.
 
 use crate::c_library::{channels, loader};
-use crate::events::{images, modules, moment, pending};
+use crate::events::{images, in_vain, modules, moment, pending};
 use crate::platform::sys;
 use crate::runtime::guard::RuntimeGuard;
 use crate::runtime::process_numbers;
@@ -142,6 +142,7 @@ fn start_over(thread: &'static Thread, path: RingPath, settings: Settings) {
     images::start_over();
     modules::start_over();
     pthread::robust::start_over();
+    in_vain::start_over();
     pthread::thread::start_over(thread);
     let held = events::start_over(thread);
     baton::start_over(settings, thread);

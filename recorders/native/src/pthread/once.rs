@@ -1,8 +1,8 @@
 //! `pthread_once`, with glibc's own states of the control variable.
 
 use super::object;
-use crate::events::pending;
 use crate::events::picture::export_shown;
+use crate::events::{in_vain, pending};
 use crate::platform::glibc::ONCE_DONE as DONE;
 use crate::platform::real;
 use crate::runtime::guard::RuntimeGuard;
@@ -40,11 +40,13 @@ pub unsafe extern "C-unwind" fn once(control: *mut c_int, routine: unsafe extern
             }
             NOT_STARTED => {
                 state.store(STARTED, Release);
+                in_vain::begins(key, pc);
                 record(OnceStep::Begin);
-                let in_vain = InVain { state, pc };
+                let unless_it_returns = InVain { state, pc };
                 // SAFETY: the program's own routine.
                 inside.in_program(|| unsafe { routine() });
-                core::mem::forget(in_vain);
+                core::mem::forget(unless_it_returns);
+                in_vain::is_made(key);
                 state.store(DONE, Release);
                 record(OnceStep::End);
                 baton::wake(key, usize::MAX);
@@ -77,6 +79,7 @@ impl Drop for InVain<'_> {
                 step: OnceStep::End,
             });
             pending::push(Record::Destroy { object: key });
+            in_vain::ends(key as usize, self.pc);
             baton::wake(key as usize, usize::MAX);
         }
     }
