@@ -7,7 +7,7 @@ use super::{Decision, Instance, MAX_EVENTS_Z3, Shard, Solver, reject};
 use crate::candidates::{Candidate, PairSites, SitePairs};
 use crate::check::Rejection;
 use crate::predict::Cut;
-use crate::prune::{Ending, Grounds, MustHappenBefore};
+use crate::prune::{Ending, Grounds, MustHappenBefore, handed_on};
 use crate::schedule::{self, Goal, Schedule};
 use crate::shorten;
 use crate::solve::{Answer, NativeAnswer, Session, Steps};
@@ -19,6 +19,10 @@ use std::time::{Duration, Instant};
 
 /// The same of the search for unordered executions, which goes on where the pair is refuted as co-enabled.
 const MAX_GIVEN_UP_UNORDERED: u32 = 1;
+
+/// Events between two accesses, from which on it is asked whether something synchronizes these in every prefix, before
+/// one is walked over. To find that out takes a walk over the whole trace, once.
+const FAR: u32 = 4096;
 
 /// Budgets that Z3 may spend on one batch, at most; where a trace has many batches, fewer, but one each.
 const BUDGETS_PER_BATCH: u64 = 8;
@@ -507,17 +511,38 @@ impl<'d> Case<'d, '_> {
         Ok(not_found)
     }
 
+    /// Whether something synchronizes the two accesses in every prefix that keeps the order of π.
+    fn is_handed_on(&self, a: EventId, b: EventId) -> bool {
+        let known = self.known;
+        let order = known
+            .handed_on
+            .get_or_init(|| handed_on(known.trace, known.order_on(Grounds::Outcomes)));
+        known.trace.predecessor(b).is_some_and(|last| order.before(a, last))
+    }
+
     /// Whether something synchronizes the two accesses when the events of a cut come as they were recorded; with
     /// `pins`, also the places that pinned accesses keep.
     fn synchronized(&self, cut: &Cut, (a, b): Instance, pins: bool) -> bool {
         let Decider { trace, sections, .. } = *self.known;
+        if b.0 - a.0 > FAR && self.is_handed_on(a, b) {
+            return true;
+        }
         let threads = (0..trace.threads() as u32).map(ThreadId);
         let open = threads.flat_map(|thread| sections.open_after(thread, trace.events_before(thread, a)));
         let readers = open.map(|&id| sections.get(id)).filter(|section| section.shared);
         let readers = readers.map(|section| (section.lock, section.thread));
+        // Memory that is not contested tells nobody of anything, unless somebody else has allocated it.
+        let tells = |&event: &EventId| {
+            trace.is_contested(event)
+                || trace.access(event).is_none_or(|access| {
+                    let alloc = trace.incarnation(access.incarnation).alloc;
+                    alloc.is_some_and(|alloc| trace.thread(alloc) != trace.thread(event))
+                })
+        };
         let checker = self.known.checker;
+        tracing::debug!(?a, ?b, pins, "walk");
         checker.synchronizes(
-            cut.in_order_from(trace, a),
+            cut.in_order_from(trace, a).filter(|event| *event == a || tells(event)),
             readers,
             &self.known.wakes.woken,
             trace.thread(b),

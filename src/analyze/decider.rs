@@ -8,7 +8,7 @@ use crate::candidates::{Candidate, Candidates};
 use crate::check::Checker;
 use crate::encode::Form;
 use crate::predict::{Cut, SyncPreserving};
-use crate::prune::{Grounds, LockContexts, MustHappenBefore, Needs};
+use crate::prune::{Clocks, Grounds, LockContexts, MustHappenBefore, Needs};
 use crate::schedule::{Goal, Schedule};
 use crate::shorten;
 use crate::solve::Native;
@@ -43,6 +43,8 @@ pub(super) struct Decider<'t> {
     pub wakes: &'t Wakes,
     /// What holds in every run with these operations, once that is asked.
     pub structure: OnceLock<Structure>,
+    /// What happens before what in all prefixes that the predictor proposes, once that is asked.
+    pub handed_on: OnceLock<Clocks>,
     /// What is known if no access is pinned; `None` if none is.
     pub unpinned: Option<Unpinned<'t>>,
 }

@@ -389,6 +389,7 @@ fn with_decider<R>(
         checker: checker.unwrap_or_else(|| made.insert(stage(follow, "checker", || Checker::new(trace)))),
         wakes: &wakes,
         structure: OnceLock::new(),
+        handed_on: OnceLock::new(),
         unpinned: unpinned_order
             .as_ref()
             .zip(unpinned_needs.as_ref())

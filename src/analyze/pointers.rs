@@ -160,6 +160,9 @@ fn shows(known: &Decider<'_>, schedule: &Schedule) -> bool {
     let Some(used) = trace.cell_uses(read).next() else {
         return false;
     };
+    if !trace.cell(used.cell).contested {
+        return wanted == Some(used.read);
+    }
     let threads = (0..trace.threads() as u32).map(ThreadId);
     let from = EventId(schedule.as_recorded);
     let mut done: Vec<usize> = threads

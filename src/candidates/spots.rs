@@ -99,7 +99,7 @@ impl Spots {
     ) -> (Spots, Vec<Crowded>) {
         let in_scope = |access: &Access| scope.is_none_or(|scope| scope.positions.contains_key(&access.event));
         let mut seen = vec![Seen::default(); trace.cells().len()];
-        for access in trace.accesses().filter(in_scope) {
+        for access in trace.contested().filter(in_scope) {
             let thread = trace.thread(access.event);
             for used in trace.uses(access) {
                 let seen = &mut seen[used.cell.index()];
@@ -125,7 +125,7 @@ impl Spots {
         found.accesses = vec![EventId(0); found.starts[found.starts.len() - 1] as usize];
         found.of_access = vec![NONE; trace.len()];
         let mut known: HashMap<Key, u32> = HashMap::new();
-        for access in trace.accesses().filter(in_scope) {
+        for access in trace.contested().filter(in_scope) {
             let id = access.event;
             let mut is_shared = false;
             for used in trace.uses(access) {

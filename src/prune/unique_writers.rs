@@ -333,7 +333,7 @@ impl<'t> Search<'t> {
             self.begun = true;
             let (known, trace) = (Known::all(needed), self.trace);
             let mut last: Vec<Option<EventId>> = vec![None; trace.cells().len()];
-            for access in trace.accesses() {
+            for access in trace.contested() {
                 for used in trace.uses(access) {
                     let last = &mut last[used.cell.index()];
                     if let Some(write) = last.filter(|_| access.kind.reads())

@@ -128,6 +128,10 @@ impl Accesses {
         self.both.shrink_to_fit();
     }
 
+    pub(super) fn ranges(&self) -> &[Range] {
+        &self.ranges
+    }
+
     #[inline]
     pub(super) fn get(&self, event: EventId, form: Form, range: u32) -> Access {
         let range = &self.ranges[range as usize];

@@ -70,6 +70,9 @@ pub struct Cell {
     /// lowest for the first. All that are external, but for those that only one thread has to do with: all accesses are
     /// by it, and so is every change. Then program order alone keeps its reads right.
     pub pinned: u8,
+    /// Several threads access it, and one of these accesses writes; or it is external. What is read of other cells is the
+    /// same in every schedule.
+    pub contested: bool,
 }
 
 /// What an access does to one cell. `read` is meaningful if the access reads, `written` if it
@@ -247,6 +250,7 @@ impl CellBuilder {
                         initial: None,
                         external: false,
                         pinned: 0,
+                        contested: false,
                     });
                 }
             }

@@ -90,6 +90,7 @@ pub fn explanations(
             }
         }
         match trace.op(event) {
+            Op::Access if !trace.is_contested(event) => {}
             Op::Access => {
                 let access = trace.access(event).expect("an access");
                 for used in trace.uses(access) {

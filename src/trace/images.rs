@@ -117,6 +117,7 @@ mod tests {
             initial: None,
             external: false,
             pinned: 0,
+            contested: false,
         };
         let block = Incarnation {
             addr: 0,

@@ -168,6 +168,7 @@ impl Builder {
                 accesses: Accesses::with_capacity(events),
                 cells: Vec::new(),
                 incarnations: Vec::new(),
+                contested: super::contested::Contested::default(),
                 pins: super::pins::Pins::default(),
                 frees_reads: false,
                 excuses: Excuses::default(),
@@ -292,6 +293,7 @@ impl Builder {
         trace.cut = cut;
         let from_the_start = trace.find_initial_values();
         trace.find_pins(&from_the_start);
+        trace.find_contested();
         trace.waits = Waits::of(&trace);
         trace.find_waiting_at_start();
         trace.frees_reads = trace.tables.meta.control_flow_recorded && !trace.cells.iter().any(|cell| cell.external);

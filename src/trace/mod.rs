@@ -13,6 +13,7 @@
 
 mod accesses;
 mod cells;
+mod contested;
 mod copies;
 mod excused;
 mod explained;
@@ -47,6 +48,7 @@ pub use wakes::{Waiter, Wakes};
 pub use writers::Writers;
 
 use accesses::Accesses;
+use contested::Contested;
 use excused::Excuses;
 use ops::Ops;
 use pins::Pins;
@@ -88,6 +90,7 @@ pub struct Trace {
     accesses: Accesses,
     cells: Vec<Cell>,
     incarnations: Vec<Incarnation>,
+    contested: Contested,
     pins: Pins,
     frees_reads: bool,
     excuses: Excuses,

@@ -1,8 +1,9 @@
 //! Who writes each cell, and what.
 
-use super::{CellId, EventId, ThreadId, Trace};
+use super::{CellId, CellUse, EventId, ThreadId, Trace};
 
-/// The writes of each cell: in the order of π, and by the value that they leave.
+/// The writes of each [contested](super::Cell::contested) cell: in the order of π, and by the value that they leave. Of
+/// others nobody asks.
 #[derive(Clone, Debug, Default)]
 pub struct Writers {
     all: Lists,
@@ -58,12 +59,13 @@ impl Writers {
     #[must_use]
     pub fn of(trace: &Trace) -> Writers {
         let cells = trace.cells().len();
-        let writes = || trace.accesses().filter(|access| access.kind.writes());
+        let writes = || trace.contested().filter(|access| access.kind.writes());
+        let contested = |used: &CellUse| trace.cell(used.cell).contested;
         let (mut all, mut valued) = (Lists::new(cells), Lists::new(cells));
         let mut by = vec![By::Nobody; cells];
         for access in writes() {
             let thread = trace.thread(access.event);
-            for used in trace.uses(access) {
+            for used in trace.uses(access).filter(contested) {
                 let by = &mut by[used.cell.index()];
                 *by = match *by {
                     By::Nobody => By::One(thread),
@@ -78,7 +80,7 @@ impl Writers {
         let mut values = vec![0_u64; valued.items.len()];
         // In the order of π: to go through the writes of one cell after the other would touch all memory for each.
         for access in writes() {
-            for used in trace.uses(access) {
+            for used in trace.uses(access).filter(contested) {
                 let cell = used.cell.index();
                 all.items[next[cell] as usize] = access.event;
                 next[cell] += 1;
@@ -107,7 +109,7 @@ impl Writers {
         }
     }
 
-    /// The writes of a cell, frees among them, in the order of π.
+    /// The writes of a contested cell, frees among them, in the order of π.
     #[must_use]
     #[inline]
     pub fn writes(&self, cell: CellId) -> &[EventId] {
@@ -125,7 +127,7 @@ impl Writers {
         }
     }
 
-    /// The writes that leave a value in a cell, in the order of π.
+    /// The writes that leave a value in a contested cell, in the order of π.
     #[must_use]
     pub fn writes_of(&self, cell: CellId, value: u64) -> &[EventId] {
         let range = self.valued.range(cell);

@@ -110,7 +110,7 @@ impl Found<'_, '_> {
 
     fn accesses(&mut self) {
         let trace = self.native.trace;
-        for access in trace.accesses() {
+        for access in trace.contested() {
             let event = access.event;
             let ends = access.kind.ends();
             if access.kind == AccessKind::Use {
