@@ -5,10 +5,9 @@
 //! because one came of the other.
 
 use super::Edge;
-use crate::trace::{EventId, Marks, ThreadId, Trace};
+use crate::trace::{EventId, InThreads, Marks, ThreadId, Trace};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Entries of a chunk; with fewer threads, there is one chunk for all.
 const WIDTH: usize = 64;
@@ -24,8 +23,7 @@ const NOTHING: u32 = 0;
 pub struct Clocks {
     stretches: Vec<Stretches>,
     chunks: Chunks,
-    thread: Arc<Vec<ThreadId>>,
-    place: Arc<Vec<u32>>,
+    in_threads: InThreads,
 }
 
 /// The stretches of one thread.
@@ -67,8 +65,7 @@ impl Clocks {
         Clocks {
             stretches: vec![none; threads],
             chunks,
-            thread: trace.thread_column(),
-            place: trace.place_column(),
+            in_threads: trace.in_threads(),
         }
     }
 
@@ -80,23 +77,25 @@ impl Clocks {
         edges: impl Iterator<Item = &'e Edge>,
         alike: Option<(EventId, EventId)>,
     ) {
-        let own = self.thread[event.index()].index();
+        let own = self.in_threads.thread(event).index();
         let mut mine = std::mem::take(&mut self.stretches[own]);
         let chunks = &mut self.chunks;
         chunks.fresh = (chunks.entries.len() / chunks.width) as u32;
         // A row of its own, once an edge brings something new.
         let before = mine.rows.len() - chunks.of_clock;
         let mut start = before;
-        if let Some((alike, last)) = alike.filter(|(alike, _)| self.thread[alike.index()].index() != own) {
-            let (thread, place) = (self.thread[alike.index()].index(), self.place[alike.index()]);
+        if let Some((alike, last)) = alike.filter(|(alike, _)| self.in_threads.thread(*alike).index() != own) {
+            let (thread, place) = self.in_threads.of(alike);
+            let thread = thread.index();
             mine.rows.extend_from_within(start..);
             start += chunks.of_clock;
             let row = &mut mine.rows[start..];
             chunks.join(row, self.stretches[thread].row(place, chunks.of_clock));
-            chunks.raise(row, thread, self.place[last.index()] + 1);
+            chunks.raise(row, thread, self.in_threads.place(last) + 1);
         }
         for edge in edges {
-            let (from_thread, from_place) = (self.thread[edge.from.index()].index(), self.place[edge.from.index()]);
+            let (from_thread, from_place) = self.in_threads.of(edge.from);
+            let from_thread = from_thread.index();
             if from_thread == own || chunks.entry(&mine.rows[start..], from_thread) > from_place {
                 // Known already, and with it all that precedes it.
                 continue;
@@ -117,20 +116,21 @@ impl Clocks {
     /// Goes on by the next event of π, to which no edge leads.
     #[inline]
     pub(super) fn push_unmarked(&mut self, event: EventId) {
-        self.stretches[self.thread[event.index()].index()].begin.push(false);
+        self.stretches[self.in_threads.thread(event).index()].begin.push(false);
     }
 
     /// Whether `from`, an event of another thread, precedes the event that was pushed last for `thread`.
     pub(super) fn knows(&self, thread: ThreadId, from: EventId) -> bool {
         let rows = &self.stretches[thread.index()].rows;
         let last = &rows[rows.len() - self.chunks.of_clock..];
-        self.chunks.entry(last, self.thread[from.index()].index()) > self.place[from.index()]
+        self.chunks.entry(last, self.in_threads.thread(from).index()) > self.in_threads.place(from)
     }
 
     /// Adds an edge from `from` to `event`, the event that was pushed last.
     pub(super) fn add(&mut self, event: EventId, from: EventId) {
-        let own = self.thread[event.index()].index();
-        let (thread, place) = (self.thread[from.index()].index(), self.place[from.index()]);
+        let own = self.in_threads.thread(event).index();
+        let (thread, place) = self.in_threads.of(from);
+        let thread = thread.index();
         let mut mine = std::mem::take(&mut self.stretches[own]);
         let chunks = &mut self.chunks;
         let mut start = mine.rows.len() - chunks.of_clock;
@@ -150,7 +150,28 @@ impl Clocks {
     #[must_use]
     #[inline]
     pub fn count(&self, event: EventId, thread: ThreadId) -> u32 {
-        let (own, place) = (self.thread[event.index()], self.place[event.index()]);
+        let (own, place) = self.in_threads.of(event);
+        if own == thread {
+            return place;
+        }
+        let row = self.stretches[own.index()].row(place, self.chunks.of_clock);
+        self.chunks.entry(row, thread.index())
+    }
+
+    /// How many events of `thread` precede `event`, if that is more than precede the event before it in its thread.
+    #[inline]
+    pub(super) fn before_at(&self, event: EventId, thread: ThreadId) -> Option<u32> {
+        let (own, place) = self.in_threads.of(event);
+        let begins = || self.stretches[own.index()].begin.has(place);
+        (own == thread || place == 0 || begins()).then(|| self.count(event, thread))
+    }
+
+    /// How many events of `thread` precede the event before `event` in its thread, or are in that one's own thread; 0 if
+    /// there is none.
+    #[inline]
+    pub(super) fn before_last(&self, event: EventId, thread: ThreadId) -> u32 {
+        let (own, place) = self.in_threads.of(event);
+        let Some(place) = place.checked_sub(1) else { return 0 };
         if own == thread {
             return place;
         }
@@ -160,7 +181,8 @@ impl Clocks {
 
     /// Raises each count to that of the threads' events that precede `event`, its own thread's included.
     pub fn raise(&self, counts: &mut [u32], event: EventId) {
-        let (own, place) = (self.thread[event.index()].index(), self.place[event.index()]);
+        let (own, place) = self.in_threads.of(event);
+        let own = own.index();
         let (mine, width) = (counts[own], self.chunks.width);
         for (counts, &chunk) in counts.chunks_mut(width).zip(self.row(event)) {
             if chunk != NOTHING {
@@ -204,15 +226,15 @@ impl Clocks {
 
     #[inline]
     fn row(&self, event: EventId) -> &[u32] {
-        let thread = self.thread[event.index()].index();
-        self.stretches[thread].row(self.place[event.index()], self.chunks.of_clock)
+        let (thread, place) = self.in_threads.of(event);
+        self.stretches[thread.index()].row(place, self.chunks.of_clock)
     }
 
     /// The thread of an event, and its place there.
     #[must_use]
     #[inline]
     pub fn place(&self, event: EventId) -> (ThreadId, u32) {
-        (self.thread[event.index()], self.place[event.index()])
+        self.in_threads.of(event)
     }
 
     /// Up to 64 places in threads, to be asked which of them precede an event, faster than of one after the other.
@@ -239,11 +261,11 @@ impl Clocks {
     #[must_use]
     #[inline]
     pub fn before(&self, a: EventId, b: EventId) -> bool {
-        let thread = self.thread[a.index()];
-        if thread == self.thread[b.index()] {
+        let ((thread, place), (own, _)) = (self.in_threads.of(a), self.in_threads.of(b));
+        if thread == own {
             a < b
         } else {
-            self.count(b, thread) > self.place[a.index()]
+            self.count(b, thread) > place
         }
     }
 }

@@ -17,7 +17,9 @@ pub fn handed_on(trace: &Trace, must: &MustHappenBefore) -> Clocks {
     let asked: Vec<EventId> = accesses.map(|access| access.event).collect();
     let extended = must.clone().extended(trace, Vec::new(), &asked, &mut |clocks, event| {
         let mut sources = Vec::new();
-        let Some(access) = trace.access(event) else { return sources };
+        let Some(access) = trace.access(event) else {
+            return sources;
+        };
         for used in trace.uses(access) {
             let last = &mut last[used.cell.index()];
             if let Some(write) = last.filter(|_| access.kind.reads())
@@ -37,7 +39,10 @@ pub fn handed_on(trace: &Trace, must: &MustHappenBefore) -> Clocks {
 
 /// Whether a read synchronizes with the write that it saw, or races with it.
 fn synchronize(write: Access, read: Access) -> bool {
-    let releases = matches!(write.order, MemoryOrder::Release | MemoryOrder::AcqRel | MemoryOrder::SeqCst);
+    let releases = matches!(
+        write.order,
+        MemoryOrder::Release | MemoryOrder::AcqRel | MemoryOrder::SeqCst
+    );
     let acquires = !matches!(read.order, MemoryOrder::Relaxed | MemoryOrder::Release);
     write.kind.writes_value() && (!write.kind.is_atomic() || !read.kind.is_atomic() || releases && acquires)
 }
@@ -55,11 +60,19 @@ mod tests {
     }
 
     fn store(order: MemoryOrder) -> Op {
-        Op::AtomicStore { mem: FLAG, value: 1, order }
+        Op::AtomicStore {
+            mem: FLAG,
+            value: 1,
+            order,
+        }
     }
 
     fn load(order: MemoryOrder) -> Op {
-        Op::AtomicLoad { mem: FLAG, value: 1, order }
+        Op::AtomicLoad {
+            mem: FLAG,
+            value: 1,
+            order,
+        }
     }
 
     /// Whether the write of the data by thread 0 is known to happen before the last event of thread 1.

@@ -150,10 +150,13 @@ impl<'t> Needs<'t> {
     #[must_use]
     #[inline]
     pub fn before_pending(&self, event: EventId, thread: ThreadId) -> u32 {
-        let must = self.must.count_to_pending(self.trace, event, thread);
-        self.trace
-            .predecessor(event)
-            .map_or(must, |last| must.max(self.needed.count(last, thread)))
+        let must = match self.must.clocks().before_at(event, thread) {
+            // What precedes the event before it is among what that one needs.
+            None if self.trace.is_access(event) => 0,
+            _ => self.must.count_to_pending(self.trace, event, thread),
+        };
+        let needed = self.needed.clocks().before_last(event, thread);
+        must.max(needed)
     }
 
     /// Raises each thread's count to that of its events that are in every prefix which brings `event` next.

@@ -130,8 +130,22 @@ mod tests {
             (0, write(4), true), // What somebody else reads there later is unexplained.
             (0, Op::Read { mem: mem(4), value: 7 }, true),
             (0, wide, true), // In part.
-            (1, Op::Write { mem: MemRange { addr: 0x508, size: 1 }, value: 0 }, true),
-            (0, Op::Read { mem: MemRange { addr: 0x504, size: 2 }, value: 0 }, false),
+            (
+                1,
+                Op::Write {
+                    mem: MemRange { addr: 0x508, size: 1 },
+                    value: 0,
+                },
+                true,
+            ),
+            (
+                0,
+                Op::Read {
+                    mem: MemRange { addr: 0x504, size: 2 },
+                    value: 0,
+                },
+                false,
+            ),
             (1, Op::Branch, false),
         ];
         // Behind them, so many of one thread that there are several words.

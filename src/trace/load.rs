@@ -3,12 +3,12 @@
 use super::accesses::{Accesses, Range};
 use super::cells::CellBuilder;
 use super::excused::Excuses;
+use super::in_threads::InThreads;
 use super::ops::{Form, Ops};
 use super::places::CodePlaces;
 use super::waits::Waits;
 use super::{AccessKind, Block, Cut, EventId, IncarnationId, Op, Trace};
 use std::path::Path;
-use std::sync::Arc;
 use trace_format::{
     BlockInfo, Ending, Event, MemRange, MemoryOrder, Op as FileOp, ProgramEnd, ReadError, Tables, TraceFile, TraceId,
 };
@@ -159,11 +159,10 @@ impl Builder {
                 tables: Tables::default(),
                 cut: None,
                 program_end: ProgramEnd::Unknown,
-                thread: Arc::new(Vec::with_capacity(events)),
+                in_threads: InThreads::with_capacity(events),
                 code: CodePlaces::with_capacity(events),
                 ops: Ops::with_capacity(events),
                 attempts: Vec::new(),
-                place: Arc::new(Vec::with_capacity(events)),
                 program_order: Vec::new(),
                 accesses: Accesses::with_capacity(events),
                 cells: Vec::new(),
@@ -199,9 +198,8 @@ impl Builder {
             self.of_thread.resize(thread + 1, 0);
         }
         let place = &mut self.of_thread[thread];
-        Arc::make_mut(&mut self.trace.place).push(*place);
+        self.trace.in_threads.push(event.thread, *place);
         *place += 1;
-        Arc::make_mut(&mut self.trace.thread).push(event.thread);
         self.trace.code.push(event.pc, event.stack);
         self.push_op(id, event.op);
     }
@@ -277,7 +275,7 @@ impl Builder {
     fn program_order(&self) -> Vec<Vec<EventId>> {
         let lengths = self.of_thread.iter().map(|&length| length as usize);
         let mut order: Vec<Vec<EventId>> = lengths.map(Vec::with_capacity).collect();
-        for (event, thread) in (0..).map(EventId).zip(self.trace.thread.iter()) {
+        for (event, thread) in (0..).map(EventId).zip(self.trace.in_threads.threads()) {
             order[thread.index()].push(event);
         }
         order

@@ -19,6 +19,7 @@ mod excused;
 mod explained;
 mod external;
 mod images;
+mod in_threads;
 mod load;
 mod marks;
 mod op;
@@ -36,6 +37,7 @@ mod writers;
 pub use accesses::{Access, Uses};
 pub use cells::{Cell, CellId, CellUse, Incarnation, IncarnationId};
 pub use explained::explanations;
+pub(crate) use in_threads::InThreads;
 pub use load::{LoadError, blocks_of};
 pub(crate) use marks::Marks;
 pub use op::{AccessKind, Op};
@@ -53,7 +55,6 @@ use excused::Excuses;
 use ops::Ops;
 use pins::Pins;
 use places::CodePlaces;
-use std::sync::Arc;
 use trace_format::BlockDigest;
 use waits::Waits;
 
@@ -77,14 +78,11 @@ pub struct Trace {
     tables: Tables,
     cut: Option<Cut>,
     program_end: ProgramEnd,
-    /// Shared with the relations between events, which need it as much.
-    thread: Arc<Vec<ThreadId>>,
+    in_threads: InThreads,
     code: CodePlaces,
     ops: Ops,
     /// The operations that took effect and would have given up otherwise, in order.
     attempts: Vec<EventId>,
-    /// Place of each event in its thread.
-    place: Arc<Vec<u32>>,
     /// Events of each thread, in program order.
     program_order: Vec<Vec<EventId>>,
     accesses: Accesses,
@@ -221,17 +219,12 @@ impl Trace {
     #[must_use]
     #[inline]
     pub fn thread(&self, event: EventId) -> ThreadId {
-        self.thread[event.index()]
+        self.in_threads.thread(event)
     }
 
-    /// The thread of every event.
-    pub(crate) fn thread_column(&self) -> Arc<Vec<ThreadId>> {
-        Arc::clone(&self.thread)
-    }
-
-    /// The place of every event in its thread.
-    pub(crate) fn place_column(&self) -> Arc<Vec<u32>> {
-        Arc::clone(&self.place)
+    /// The thread and the place of every event.
+    pub(crate) fn in_threads(&self) -> InThreads {
+        self.in_threads.clone()
     }
 
     /// The code position of an event.
@@ -264,7 +257,7 @@ impl Trace {
     #[must_use]
     #[inline]
     pub fn place(&self, event: EventId) -> u32 {
-        self.place[event.index()]
+        self.in_threads.place(event)
     }
 
     /// The events of a thread in program order.
@@ -278,8 +271,8 @@ impl Trace {
     #[must_use]
     #[inline]
     pub fn predecessor(&self, event: EventId) -> Option<EventId> {
-        let place = self.place(event).checked_sub(1)?;
-        Some(self.program_order(self.thread(event))[place as usize])
+        let (thread, place) = self.in_threads.of(event);
+        Some(self.program_order(thread)[place.checked_sub(1)? as usize])
     }
 
     /// The event of the same thread just after.

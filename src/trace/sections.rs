@@ -7,11 +7,10 @@
 //! A lock that one thread gave back for another has no sections: which acquire a release goes with then
 //! depends on the schedule. Such a lock is *handed over*; what is known of it is its events in order.
 
-use super::{EventId, Marks, Trace};
+use super::{EventId, InThreads, Marks, Trace};
 use crate::semantics::locks::{self, Step};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use trace_format::{ObjectId, ThreadId};
 
 /// The number of a critical section.
@@ -110,8 +109,7 @@ pub struct Sections {
     by_lock: Vec<Vec<SectionId>>,
     /// By thread.
     open: Vec<Open>,
-    thread: Arc<Vec<ThreadId>>,
-    place: Arc<Vec<u32>>,
+    in_threads: InThreads,
     /// By lock that is handed over: its events, in the order of π.
     handed_over: BTreeMap<ObjectId, Vec<EventId>>,
 }
@@ -169,8 +167,7 @@ impl Sections {
         let mut found = Sections {
             by_lock: vec![Vec::new(); trace.tables().objects.len()],
             handed_over: ahead.handed_over.clone(),
-            thread: trace.thread_column(),
-            place: trace.place_column(),
+            in_threads: trace.in_threads(),
             ..Sections::default()
         };
         let mut held = Held::new();
@@ -326,7 +323,8 @@ impl Sections {
     }
 
     fn changed_by(&self, event: EventId) -> Option<SectionId> {
-        self.open[self.thread[event.index()].index()].changed(self.place[event.index()])
+        let (thread, place) = self.in_threads.of(event);
+        self.open[thread.index()].changed(place)
     }
 
     /// Whether some release of the lock came from a thread that did not hold it: it has no sections.
