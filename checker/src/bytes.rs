@@ -5,8 +5,8 @@
 //! other, so that an access is a run of numbers. Everything else in this crate speaks of bytes by these numbers.
 
 use crate::overlay::Overlay;
-use crate::recent::Recent;
 use crate::recording::{Access, Recording, all};
+use crate::shadow::Shadow;
 use hashbrown::HashMap;
 use std::ops::Range;
 use trace_format::{EventId, Op, ThreadId};
@@ -84,14 +84,16 @@ impl Bytes {
             given_away: Vec::new(),
         };
         let mut owners: Overlay<BlockId> = Overlay::new();
-        let mut recent = Recent::default();
         // From the first byte that some stack has had to the last.
         let mut stacks = (u64::MAX, 0);
         // The last block that began at each address.
         let mut begun: HashMap<u64, BlockId> = HashMap::new();
-        // Block, first byte, length of each span. There are millions: the table is most of what this takes.
+        // Block, first byte, length of each span; and the next span that begins at the same byte of the block: its number
+        // and one, or 0.
         let mut keys: Vec<(BlockId, u64, u8)> = Vec::new();
-        let mut numbers: HashMap<(BlockId, u64, u8), u32> = HashMap::new();
+        let mut others: Vec<u32> = Vec::new();
+        // By first byte, the same of what lies there now.
+        let mut by_first = Shadow::default();
         // By thread that has had an event: whether that was one only, a `begin`.
         let mut just_begun: Vec<Option<bool>> = Vec::new();
         for event in all(recording) {
@@ -108,7 +110,7 @@ impl Bytes {
                     let id = bytes.blocks.len() as BlockId;
                     let end = addr.saturating_add(size.max(1));
                     let covered = owners.put(addr, end, id);
-                    recent.put(addr, end);
+                    by_first.clear(addr, end);
                     if is_stack {
                         stacks = (stacks.0.min(addr), stacks.1.max(end));
                     }
@@ -138,27 +140,26 @@ impl Bytes {
                 op => match Access::of(op) {
                     Some(access) => {
                         let (addr, size) = (access.mem.addr, access.mem.size);
-                        let known = recent.get(addr, size);
-                        let block = match known {
-                            Some(number) => keys[number as usize].0,
-                            None => owners.get(addr).unwrap_or(0),
-                        };
-                        if let Some(value) = access.leaves.filter(|_| native && size == 8)
+                        let size = inside(addr, size);
+                        let first = by_first.at(addr);
+                        let mut number = *first;
+                        while number != 0 && keys[number as usize - 1].2 != size {
+                            number = others[number as usize - 1];
+                        }
+                        if number == 0 {
+                            keys.push((owners.get(addr).unwrap_or(0), addr, size));
+                            number = keys.len() as u32;
+                            others.push(std::mem::replace(first, number));
+                        }
+                        let block = keys[number as usize - 1].0;
+                        if let Some(value) = access.leaves.filter(|_| native && access.mem.size == 8)
                             && (stacks.0..stacks.1).contains(&value)
                             && let Some(into) = owners.get(value).filter(|&into| into != block)
                             && bytes.blocks[into as usize].stack_of.is_some()
                         {
                             bytes.given_away.push((into, value));
                         }
-                        let key = (block, addr, inside(addr, size));
-                        known.unwrap_or_else(|| {
-                            let number = *numbers.entry(key).or_insert_with(|| {
-                                keys.push(key);
-                                keys.len() as u32 - 1
-                            });
-                            recent.set(addr, size, number);
-                            number
-                        })
+                        number - 1
                     }
                     None => NONE,
                 },

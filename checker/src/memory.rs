@@ -176,7 +176,7 @@ mod tests {
                 // Accesses of a few bytes, and now and then the free of a block.
                 let len = if below(10) == 0 { below(200) } else { below(9) };
                 let first = below(BYTES - len);
-                let value = (len <= 8 && below(4) > 0).then(|| below(1 << 30) as u64 * 0x0102_0408_1122);
+                let value = (len <= 8 && below(4) > 0).then(|| (below(1 << 30) as u64).wrapping_mul(0x0102_0408_1122));
                 other.store(first..first + len, value);
                 branch.store(first..first + len, value);
                 assert!((0..BYTES).all(|byte| branch.get(byte) == other.get(byte)));

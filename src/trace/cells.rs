@@ -6,7 +6,7 @@
 
 use super::EventId;
 use super::accesses::Range;
-use super::recent::Recent;
+use super::shadow::Shadow;
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
@@ -103,8 +103,10 @@ pub(super) struct CellBuilder {
     pub(super) overlaps: Vec<(EventId, IncarnationId)>,
     /// Distinct (incarnation, address, size), in order of first use.
     ranges: Vec<(IncarnationId, u64, u8)>,
-    numbers: HashMap<(IncarnationId, u64, u8), u32>,
-    recent: Recent,
+    /// Of each range, the next one that begins at the same byte of its block, and is not as long: its number and one, or 0.
+    others: Vec<u32>,
+    /// By first byte, the same of what lies there now.
+    by_first: Shadow,
 }
 
 impl CellBuilder {
@@ -141,7 +143,7 @@ impl CellBuilder {
 
     /// Puts a block over those that it overlaps; returns one of these that lives.
     fn put(&mut self, addr: u64, end: u64, block: IncarnationId) -> Option<IncarnationId> {
-        self.recent.put(addr, end);
+        self.by_first.clear(addr, end);
         let below = self.pieces.range(..addr).next_back();
         let mut covered: Vec<u64> = below
             .filter(|&(_, &(until, _))| until > addr)
@@ -193,23 +195,21 @@ impl CellBuilder {
 
     /// The number of an access' range.
     pub(super) fn range(&mut self, addr: u64, size: u8) -> u32 {
-        if let Some(number) = self.recent.get(addr, size) {
-            return number;
+        let first = self.by_first.at(addr);
+        let mut number = *first;
+        while number != 0 {
+            let at = number as usize - 1;
+            if self.ranges[at].2 == size {
+                return at as u32;
+            }
+            number = self.others[at];
         }
-        let number = self.searched_range(addr, size);
-        self.recent.set(addr, size, number);
-        number
-    }
-
-    fn searched_range(&mut self, addr: u64, size: u8) -> u32 {
         let covering = self.pieces.range(..=addr).next_back().map(|(_, &piece)| piece);
         let covering = covering.filter(|&(until, _)| addr < until);
         let incarnation = covering.map_or(IncarnationId::STATIC, |(_, block)| block);
-        let key = (incarnation, addr, size);
-        *self.numbers.entry(key).or_insert_with(|| {
-            self.ranges.push(key);
-            self.ranges.len() as u32 - 1
-        })
+        self.ranges.push((incarnation, addr, size));
+        self.others.push(std::mem::replace(first, self.ranges.len() as u32));
+        self.ranges.len() as u32 - 1
     }
 
     /// Cuts every incarnation at the boundaries of its ranges. Returns the cells, and for each
