@@ -173,7 +173,7 @@ impl UnrecordedCalls {
             .or(alloc)
             .unwrap_or(EventId(0));
         // By how well they are known to change what others see: assembly, other libraries, the C library.
-        let mut named: Vec<(u8, String)> = Vec::new();
+        let mut named: Vec<(u8, Option<&str>, &str)> = Vec::new();
         for thread in (0..trace.threads() as u32).map(ThreadId) {
             let order = trace.program_order(thread);
             let first = order.partition_point(|&event| event <= from).saturating_sub(1);
@@ -185,9 +185,9 @@ impl UnrecordedCalls {
                     let known = match &site.target {
                         Target::Function(function) => {
                             let rank = if library.starts_with("libc.") { 2 } else { 1 };
-                            (rank, format!("{function} of {library}"))
+                            (rank, Some(function.as_str()), library)
                         }
-                        Target::Here => (0, format!("assembly in {library}")),
+                        Target::Here => (0, None, library),
                         Target::Pointer => continue,
                     };
                     if !named.contains(&known) {
@@ -199,8 +199,12 @@ impl UnrecordedCalls {
                 }
             }
         }
-        named.sort_by_key(|&(rank, _)| rank);
-        named.into_iter().map(|(_, name)| name).take(NAMED).collect()
+        named.sort_by_key(|&(rank, ..)| rank);
+        let name = |&(_, function, library): &(u8, Option<&str>, &str)| match function {
+            Some(function) => format!("{function} of {library}"),
+            None => format!("assembly in {library}"),
+        };
+        named.iter().take(NAMED).map(name).collect()
     }
 
     /// The calls that a thread may have made between two of its events that follow each other.
