@@ -22,8 +22,8 @@ pub(crate) struct WaitingFromStart {
 /// What a trace shows as a whole.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
-    /// By thread: its events.
-    pub(crate) program_order: Vec<Vec<EventId>>,
+    /// By thread: its last event.
+    last: Vec<Option<EventId>>,
     /// By thread: the event that creates it.
     forks: HashMap<ThreadId, EventId>,
     arrivals: HashMap<(ObjectId, u32), u32>,
@@ -45,9 +45,10 @@ pub(crate) struct Facts {
 impl Facts {
     pub(crate) fn of(recording: &dyn Recording) -> Facts {
         let mut facts = Facts {
-            program_order: vec![Vec::new(); recording.tables().threads.len()],
+            last: vec![None; recording.threads()],
             ..Facts::default()
         };
+        let mut counts = vec![0; recording.threads()];
         let foreign_unlock = recording.tables().meta.foreign_unlock;
         let mut locks = Locks::default();
         let mut outputs: HashMap<ObjectId, BTreeMap<ThreadId, EventId>> = HashMap::new();
@@ -56,14 +57,15 @@ impl Facts {
         let mut open: HashMap<ThreadId, Vec<(EventId, ObjectId, ObjectId)>> = HashMap::new();
         for event in all(recording) {
             let thread = recording.thread(event);
-            if thread.index() >= facts.program_order.len() {
-                facts.program_order.resize(thread.index() + 1, Vec::new());
-            }
-            facts.program_order[thread.index()].push(event);
-            if let Some(object) = given(recording.op(event)) {
+            let count = &mut counts[thread.index()];
+            assert_eq!(recording.program_order(thread).get(*count), Some(&event));
+            *count += 1;
+            facts.last[thread.index()] = Some(event);
+            let op = recording.op(event);
+            if let Some(object) = given(op) {
                 facts.givers.entry(object).or_default().insert(thread);
             }
-            match recording.op(event) {
+            match op {
                 Op::Fork { child } => drop(facts.forks.entry(child).or_insert(event)),
                 Op::BarrierEnter { barrier, round } => *facts.arrivals.entry((barrier, round)).or_default() += 1,
                 Op::Output { source } => drop(outputs.entry(source).or_default().insert(thread, event)),
@@ -96,7 +98,7 @@ impl Facts {
                         facts.wait_ends.insert(open[begun].0, (event, outcome));
                         // What was begun within it never ends.
                         open.truncate(begun);
-                    } else if facts.program_order[thread.index()].len() == 1 {
+                    } else if *count == 1 {
                         // Only what a thread did before all else can have begun before the trace.
                         facts.waiting.push(WaitingFromStart {
                             condition,
@@ -109,6 +111,9 @@ impl Facts {
                 }
                 _ => {}
             }
+        }
+        for (thread, count) in (0..).map(ThreadId).zip(counts) {
+            assert_eq!(recording.program_order(thread).len(), count);
         }
         facts.hold_in_one_mode();
         if foreign_unlock {
@@ -169,7 +174,7 @@ impl Facts {
 
     /// The last event of a thread: its `end`, or whatever comes last if the trace lacks that.
     pub(crate) fn last_of(&self, thread: ThreadId) -> Option<EventId> {
-        self.program_order.get(thread.index())?.last().copied()
+        *self.last.get(thread.index())?
     }
 
     pub(crate) fn arrivals(&self, barrier: ObjectId, round: u32) -> u32 {

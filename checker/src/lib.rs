@@ -229,7 +229,7 @@ impl<'t> Checker<'t> {
     }
 
     fn threads(&self) -> usize {
-        self.facts.program_order.len()
+        self.recording.threads()
     }
 
     fn touched(&self, event: EventId) -> Option<Touched> {

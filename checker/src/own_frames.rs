@@ -47,7 +47,7 @@ pub(crate) fn are_known(recording: &dyn Recording, facts: &Facts) -> bool {
         }
     }
     // The first thread was there.
-    let threads = (1..facts.program_order.len() as u32).map(ThreadId);
+    let threads = (1..recording.threads() as u32).map(ThreadId);
     let mut unforked = threads.filter(|&thread| facts.fork_of(thread).is_none() && facts.last_of(thread).is_some());
     !modules.is_empty() && creators.is_empty() && unforked.next().is_none()
 }

@@ -19,6 +19,10 @@ pub trait Recording: fmt::Debug + Sync {
     fn op(&self, event: EventId) -> Op;
     /// Where in the code an event is.
     fn pc(&self, event: EventId) -> CodePosition;
+    /// How many threads it has. That of every event is below.
+    fn threads(&self) -> usize;
+    /// The events of a thread, in order. Whether they are that, the checker looks for itself.
+    fn program_order(&self, thread: ThreadId) -> &[EventId];
 }
 
 /// The events of a trace in memory.
@@ -27,6 +31,8 @@ pub struct Events {
     id: TraceId,
     tables: Tables,
     events: Vec<Event>,
+    /// By thread: its events.
+    program_order: Vec<Vec<EventId>>,
 }
 
 /// Why a file cannot be checked.
@@ -47,7 +53,20 @@ impl Events {
     /// A trace of these events.
     #[must_use]
     pub fn new(id: TraceId, tables: Tables, events: Vec<Event>) -> Events {
-        Events { id, tables, events }
+        let mut program_order = vec![Vec::new(); tables.threads.len()];
+        for (number, event) in (0..).map(EventId).zip(&events) {
+            let thread = event.thread.index();
+            if thread >= program_order.len() {
+                program_order.resize(thread + 1, Vec::new());
+            }
+            program_order[thread].push(number);
+        }
+        Events {
+            id,
+            tables,
+            events,
+            program_order,
+        }
     }
 
     /// Reads all events of a file; of one that was cut, those before the cut.
@@ -103,6 +122,14 @@ impl Recording for Events {
 
     fn pc(&self, event: EventId) -> CodePosition {
         self.events[event.index()].pc
+    }
+
+    fn threads(&self) -> usize {
+        self.program_order.len()
+    }
+
+    fn program_order(&self, thread: ThreadId) -> &[EventId] {
+        &self.program_order[thread.index()]
     }
 }
 

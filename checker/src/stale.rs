@@ -20,7 +20,7 @@ pub(crate) fn pointer(checker: &Checker<'_>, read: EventId) -> Option<u64> {
     };
     let bytes = checker.touched(read)?.bytes;
     let is_whole = bytes.len() == POINTER && checker.bytes.pieces(bytes).count() == 1;
-    let own = &checker.facts.program_order[checker.recording.thread(read).index()];
+    let own = checker.recording.program_order(checker.recording.thread(read));
     let mut behind = &own[own.partition_point(|&event| event <= read)..];
     let stack = stack_of(checker, own);
     while let [to, back, rest @ ..] = behind

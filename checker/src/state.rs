@@ -24,21 +24,24 @@ pub(crate) struct Progress<'a> {
 impl Progress<'_> {
     /// The events of a thread that have happened, and those that have not.
     pub(crate) fn split(&self, thread: usize) -> (&[EventId], &[EventId]) {
-        self.checker.facts.program_order[thread].split_at(self.done[thread] as usize)
+        let all = self.checker.recording.program_order(ThreadId(thread as u32));
+        all.split_at(self.done[thread] as usize)
     }
 
     pub(crate) fn executed(&self, event: EventId) -> bool {
-        let thread = self.checker.recording.thread(event).index();
+        let thread = self.checker.recording.thread(event);
         // Events of a thread ascend.
-        let next = self.checker.facts.program_order[thread].get(self.done[thread] as usize);
+        let next = self
+            .checker
+            .recording
+            .program_order(thread)
+            .get(self.done[thread.index()] as usize);
         next.is_none_or(|&next| event < next)
     }
 
     fn next(&self, thread: ThreadId) -> Option<EventId> {
         let done = *self.done.get(thread.index())?;
-        self.checker.facts.program_order[thread.index()]
-            .get(done as usize)
-            .copied()
+        self.checker.recording.program_order(thread).get(done as usize).copied()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::accesses::{Accesses, Range};
 use super::cells::CellBuilder;
+use super::decode;
 use super::excused::Excuses;
 use super::in_threads::InThreads;
 use super::ops::{Form, Ops};
@@ -10,7 +11,8 @@ use super::waits::Waits;
 use super::{AccessKind, Block, Cut, EventId, IncarnationId, Op, Trace};
 use std::path::Path;
 use trace_format::{
-    BlockInfo, Ending, Event, MemRange, MemoryOrder, Op as FileOp, ProgramEnd, ReadError, Tables, TraceFile, TraceId,
+    BlockDigest, BlockInfo, Ending, Event, MemRange, MemoryOrder, Op as FileOp, ProgramEnd, ReadError, Tables,
+    TraceFile, TraceId,
 };
 
 /// Why a trace could not be loaded.
@@ -83,18 +85,18 @@ impl Trace {
             // That is at the end.
             tables.meta.pending.clear();
         }
-        let mut block = Vec::new();
         let mut builder = Builder::new(file.tables().threads.len(), most as usize);
-        for (index, info) in file.blocks()[..blocks].iter().enumerate() {
-            block.clear();
-            file.decode_block(index, &mut block)?;
-            let wanted = usize::try_from(most - info.first_event).unwrap_or(usize::MAX);
-            block.iter().take(wanted).for_each(|event| builder.push(event));
-        }
+        let mut left = most;
+        let digests = decode::each(file, blocks, &mut |event| {
+            if left > 0 {
+                left -= 1;
+                builder.push(event);
+            }
+        })?;
         let mut trace = builder.finish(file.id(), tables, cut);
         trace.program_end = program_end;
-        trace.blocks = blocks_of(file)?;
-        trace.blocks.truncate(blocks);
+        let blocks = file.blocks().iter().zip(digests);
+        trace.blocks = blocks.map(|(info, digest)| Block::of(info, digest)).collect();
         Ok(trace)
     }
 
@@ -125,15 +127,21 @@ impl Trace {
 /// # Errors
 /// [`ReadError`], if one is damaged.
 pub fn blocks_of(file: &TraceFile) -> Result<Vec<Block>, ReadError> {
-    let block = |(index, info): (usize, &BlockInfo)| {
-        Ok(Block {
+    let blocks = file.blocks().iter().enumerate();
+    blocks
+        .map(|(index, info)| Ok(Block::of(info, file.digest(index)?)))
+        .collect()
+}
+
+impl Block {
+    fn of(info: &BlockInfo, digest: BlockDigest) -> Block {
+        Block {
             first: EventId(info.first_event as u32),
             events: info.events,
             objects: info.objects,
-            digest: file.digest(index)?,
-        })
-    };
-    file.blocks().iter().enumerate().map(block).collect()
+            digest,
+        }
+    }
 }
 
 /// Makes the model in one walk over the events. Into which cells an access falls is known only at its end, and needs no

@@ -15,6 +15,7 @@ mod accesses;
 mod cells;
 mod contested;
 mod copies;
+mod decode;
 mod excused;
 mod explained;
 mod external;

@@ -84,4 +84,12 @@ impl Recording for Trace {
     fn op(&self, event: EventId) -> FileOp {
         self.in_file(event)
     }
+
+    fn threads(&self) -> usize {
+        self.threads()
+    }
+
+    fn program_order(&self, thread: ThreadId) -> &[EventId] {
+        self.program_order(thread)
+    }
 }

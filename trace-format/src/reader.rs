@@ -249,6 +249,17 @@ impl TraceFile {
         })
     }
 
+    /// As [`visit_block`](Self::visit_block), and tells the block from others as [`digest`](TraceFile::digest) does.
+    ///
+    /// # Errors
+    /// As [`decode_block`](Self::decode_block).
+    pub fn visit_digested(&self, index: usize, see: impl FnMut(&Event)) -> Result<BlockDigest, ReadError> {
+        self.with_payload(index, |payload, Source { frame, rows }| {
+            event_block::visit(payload, rows, frame.first_event, frame.events, see)?;
+            Ok(BlockDigest(XxHash3_128::oneshot(payload)))
+        })
+    }
+
     /// Does something with the encoded events of a block.
     fn with_payload<T>(
         &self,
