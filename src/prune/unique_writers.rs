@@ -374,7 +374,7 @@ impl<'t> Search<'t> {
         if fitting.is_empty() {
             return None;
         }
-        let initial = trace.cell(cell).initial == Some(value);
+        let initial = trace.cell(cell).initial() == Some(value);
         let unique = if let ([only], false) = (fitting, initial) {
             Some(*only).filter(|&write| write != read)
         } else if two_are_concurrent(needed, read, fitting) {

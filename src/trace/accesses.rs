@@ -1,6 +1,6 @@
 //! Accesses in columns: what is the same for many of them, the memory, is kept once.
 
-use super::cells::{Cell, CellId, CellRange, CellUse, IncarnationId, slice_value};
+use super::cells::{Cell, CellId, CellRange, CellUse, Incarnation, IncarnationId, slice_value};
 use super::ops::Form;
 use super::{AccessKind, EventId};
 use trace_format::MemoryOrder;
@@ -54,8 +54,14 @@ impl Access {
 pub(super) struct Range {
     pub incarnation: IncarnationId,
     pub addr: u64,
-    pub size: u64,
+    /// In bytes; [`WHOLE`](Self::WHOLE) of what is freed.
+    pub size: u32,
     pub cells: CellRange,
+}
+
+impl Range {
+    /// All of its incarnation.
+    pub const WHOLE: u32 = u32::MAX;
 }
 
 /// The memory of a trace's accesses, and their values.
@@ -133,7 +139,7 @@ impl Accesses {
     }
 
     #[inline]
-    pub(super) fn get(&self, event: EventId, form: Form, range: u32) -> Access {
+    pub(super) fn get(&self, event: EventId, form: Form, range: u32, incarnations: &[Incarnation]) -> Access {
         let range = &self.ranges[range as usize];
         Access {
             event,
@@ -141,7 +147,10 @@ impl Accesses {
             order: form.order,
             incarnation: range.incarnation,
             addr: range.addr,
-            size: range.size,
+            size: match range.size {
+                Range::WHOLE => incarnations[range.incarnation.index()].size,
+                size => size.into(),
+            },
             first_cell: range.cells.start,
             cells: range.cells.end - range.cells.start,
             apart: form.apart,

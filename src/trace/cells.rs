@@ -62,8 +62,9 @@ pub struct Cell {
     pub addr: u64,
     /// Length in bytes, 1 to 8.
     pub size: u8,
-    /// The value before any event of the trace, as far as π shows it: what its first access read.
-    pub initial: Option<u64>,
+    /// What its first access read, if that is known; 0 otherwise.
+    initial: u64,
+    is_initial_known: bool,
     /// π shows a value in it that no recorded write explains, so something unrecorded changes it.
     pub external: bool,
     /// The bytes because of which its accesses are pinned, see [`Trace::pin`](super::Trace::pin): a bit for each, the
@@ -73,6 +74,33 @@ pub struct Cell {
     /// Several threads access it, and one of these accesses writes; or it is external. What is read of other cells is the
     /// same in every schedule.
     pub contested: bool,
+}
+
+impl Cell {
+    /// A piece of a block, of which nothing more is known yet.
+    pub(super) fn new(incarnation: IncarnationId, addr: u64, size: u8) -> Cell {
+        Cell {
+            incarnation,
+            addr,
+            size,
+            initial: 0,
+            is_initial_known: false,
+            external: false,
+            pinned: 0,
+            contested: false,
+        }
+    }
+
+    /// The value before any event of the trace, as far as π shows it: what its first access read.
+    #[must_use]
+    #[inline]
+    pub fn initial(&self) -> Option<u64> {
+        self.is_initial_known.then_some(self.initial)
+    }
+
+    pub(super) fn set_initial(&mut self, value: Option<u64>) {
+        (self.initial, self.is_initial_known) = (value.unwrap_or(0), value.is_some());
+    }
 }
 
 /// What an access does to one cell. `read` is meaningful if the access reads, `written` if it
@@ -187,7 +215,7 @@ impl CellBuilder {
         let range = |(&(incarnation, addr, size), cells): (&(IncarnationId, u64, u8), CellRange)| Range {
             incarnation,
             addr,
-            size: u64::from(size),
+            size: size.into(),
             cells,
         };
         ranges.map(range).collect()
@@ -243,15 +271,7 @@ impl CellBuilder {
                 }
                 if pair[0] < covered_until {
                     let size = (pair[1] - pair[0]) as u8;
-                    cells.push(Cell {
-                        incarnation,
-                        addr: pair[0],
-                        size,
-                        initial: None,
-                        external: false,
-                        pinned: 0,
-                        contested: false,
-                    });
+                    cells.push(Cell::new(incarnation, pair[0], size));
                 }
             }
             let made = &cells[first_cell as usize..];

@@ -110,15 +110,7 @@ mod tests {
     }
 
     fn explains_in(block: Option<u32>, all: &[ImageInfo], event: u32, addr: u64, size: u8, value: u64) -> bool {
-        let cell = Cell {
-            incarnation: IncarnationId::STATIC,
-            addr,
-            size,
-            initial: None,
-            external: false,
-            pinned: 0,
-            contested: false,
-        };
+        let cell = Cell::new(IncarnationId::STATIC, addr, size);
         let block = Incarnation {
             addr: 0,
             size: 0,

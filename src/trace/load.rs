@@ -265,7 +265,7 @@ impl Builder {
         for (event, addr, freed) in std::mem::take(&mut self.frees) {
             let (size, cells) = freed.map_or((0, 0..0), |freed| {
                 let block = &memory.incarnations[freed.index()];
-                (block.size, block.cells.clone())
+                (Range::WHOLE, block.cells.clone())
             });
             trace.ops.set_number(event.index(), ranges.len() as u32);
             ranges.push(Range {

@@ -289,7 +289,7 @@ impl Trace {
     #[inline]
     pub fn access(&self, event: EventId) -> Option<Access> {
         let (form, range) = self.ops.access(event.index())?;
-        Some(self.accesses.get(event, form, range))
+        Some(self.accesses.get(event, form, range, &self.incarnations))
     }
 
     /// Whether an event is an access.

@@ -282,7 +282,7 @@ impl<'s, 't> Window<'s, 't> {
         let split = |writes: &'t [EventId]| writes.partition_point(|&write| write < self.from);
         let (fitting, writes) = (native.writers.writes_of(cell, value), native.writers.writes(cell));
         let earlier = split(fitting);
-        let initial = native.trace.cell(cell).initial == Some(value);
+        let initial = native.trace.cell(cell).initial() == Some(value);
         Read {
             value,
             fitting: &fitting[earlier..],
