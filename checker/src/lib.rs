@@ -5,8 +5,8 @@
 //! cargo keeps it from knowing the analysis that it judges. Its models are the proof checkers of cadical and varisat:
 //! small, and of another make than the solver.
 //!
-//! 1. It is given a [`Recording`]: each event as it stands in the file, and the tables; nothing that follows from
-//!    these.
+//! 1. It is given a [`Recording`]: each event as it stands in the file, the tables, and a list of each thread's events,
+//!    which it compares with them; nothing else that follows from these.
 //! 2. `before` walks over the events once: who creates whom, which end a wait has, and what held before the first
 //!    event.
 //! 3. `bytes` gives each byte of each life of an address a number, so that an access is a run of numbers. There are no

@@ -5,7 +5,8 @@ use trace_format::{
     CodePosition, Event, EventId, MemRange, MemoryOrder, Op, ReadError, Tables, ThreadId, TraceFile, TraceId,
 };
 
-/// A trace, event by event. Nothing that follows from the events is asked for: the checker finds that for itself.
+/// A trace, event by event. What follows from the events the checker finds for itself; the lists of what each thread does
+/// are asked for only so that they are not kept twice.
 pub trait Recording: fmt::Debug + Sync {
     /// The identity of the trace.
     fn id(&self) -> TraceId;
