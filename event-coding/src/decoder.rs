@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::item::{HEAD_BYTES, OPEN_HEAD, is_edge_predicted, site, stack, target, value};
 use crate::memory::{LINE, Memory, line_value};
 use crate::number::extend;
-use crate::shape::{Shape, Slots, TargetKind, mask};
+use crate::shape::{Shape, Slots, TargetKind, kind, mask};
 use crate::sites::{Edge, Site, SiteIndex, Sites, target_mode, value_mode};
 use crate::state::{Coded, Missed, MissedEdge, MissedValue, Operands, Seen, State, is_by_site};
 use core::borrow::BorrowMut;
@@ -15,6 +15,30 @@ pub struct Decoder<'a, M = Memory, S = Sites> {
     state: &'a mut State<M, S>,
     bytes: &'a [u8],
     at: usize,
+}
+
+/// Who is shown the events of a block.
+pub trait Visitor<E> {
+    /// The next one. What is to be fast is marked `#[inline(always)]`.
+    ///
+    /// # Errors
+    /// Ends the decoding.
+    fn see(&mut self, coded: Coded) -> Result<(), E>;
+}
+
+impl<E, F: FnMut(Coded) -> Result<(), E>> Visitor<E> for F {
+    #[inline(always)]
+    fn see(&mut self, coded: Coded) -> Result<(), E> {
+        self(coded)
+    }
+}
+
+/// The operands of a kind that exists.
+const fn slots_of(kind: u8) -> Slots {
+    match Shape::plain(kind).slots() {
+        Some(slots) => slots,
+        None => panic!("no such kind"),
+    }
 }
 
 /// What a block turned out to be.
@@ -36,22 +60,15 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
     /// Decodes the whole block. If its last run is still open, it has `open` predicted events.
     ///
     /// # Errors
-    /// With the number of events that came before, and what is wrong: a [`Fault`], or what `each`
+    /// With the number of events that came before, and what is wrong: a [`Fault`], or what the visitor
     /// says.
-    pub fn run<E: From<Fault>>(
-        mut self,
-        open: Option<u32>,
-        mut each: impl FnMut(Coded) -> Result<(), E>,
-    ) -> Result<Extent, (u32, E)> {
+    pub fn run<E: From<Fault>>(mut self, open: Option<u32>, mut visitor: impl Visitor<E>) -> Result<Extent, (u32, E)> {
         let mut events = 0;
         loop {
             let last_head = self.at;
             let (run, token) = self.head(open).map_err(|fault| (events, fault.into()))?;
             for _ in 0..run {
-                self.hit()
-                    .map_err(E::from)
-                    .and_then(&mut each)
-                    .map_err(|error| (events, error))?;
+                self.hit(&mut visitor).map_err(|error| (events, error))?;
                 events += 1;
             }
             if self.at == self.bytes.len() {
@@ -62,10 +79,7 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
                 value::FULL if token == value::FULL << value::SHIFT => {}
                 value::THREAD => self.thread(token).map_err(|fault| (events, fault.into()))?,
                 _ => {
-                    self.item(token)
-                        .map_err(E::from)
-                        .and_then(&mut each)
-                        .map_err(|error| (events, error))?;
+                    self.given(token, &mut visitor).map_err(|error| (events, error))?;
                     events += 1;
                 }
             }
@@ -89,48 +103,83 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
     }
 
     /// The next event, which is as predicted, or a literal where nothing is.
-    #[inline]
-    fn hit(&mut self) -> Result<Coded, Fault> {
-        let edge = *self.state.expected();
+    #[inline(always)]
+    fn hit<E: From<Fault>>(&mut self, visitor: &mut impl Visitor<E>) -> Result<(), E> {
+        let edge = self.state.expected();
+        let shape = Shape::of_code(self.state.sites().at(edge.site).shape);
+        // Nearly all events are these: what is fixed for them is known to the compiler then, and what is not stays in
+        // registers until the visitor has it, since no call gives it.
+        let coded = match shape.kind {
+            kind::READ => self.hit_of(shape, const { slots_of(kind::READ) }),
+            kind::WRITE => self.hit_of(shape, const { slots_of(kind::WRITE) }),
+            _ => return self.other_hit(shape, visitor),
+        };
+        match coded {
+            Ok(coded) => visitor.see(coded),
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
+    #[inline(never)]
+    fn other_hit<E: From<Fault>>(&mut self, shape: Shape, visitor: &mut impl Visitor<E>) -> Result<(), E> {
+        let slots = shape.slots().ok_or(Fault::NoSuchSite)?;
+        visitor.see(self.hit_of(shape, slots)?)
+    }
+
+    #[inline(never)]
+    fn given<E: From<Fault>>(&mut self, token: u16, visitor: &mut impl Visitor<E>) -> Result<(), E> {
+        visitor.see(self.item(token)?)
+    }
+
+    /// The next event, whose site has that shape. Of the site and of the edge to it only what is needed is read, and
+    /// nothing is copied as a whole: the processor hands no narrower store on to a wider load.
+    #[inline(always)]
+    fn hit_of(&mut self, shape: Shape, slots: Slots) -> Result<Coded, Fault> {
+        let width = shape.width();
+        let branches = self.state.branches();
+        let edge = &self.state.edges()[branches.foreseen()];
         let index = edge.site;
-        let site = *self.state.sites().at(index);
-        let shape = Shape::of_code(site.shape);
-        let (slots, width) = (shape.slots().ok_or(Fault::NoSuchSite)?, shape.width());
-        let (stack, _) = self.state.stacks(&edge, &site);
+        let site = self.state.sites().at(index);
+        let (pc, moves, value_mode) = (site.pc, edge.moves, site.value_mode);
+        let (stack, _) = self.state.stacks(edge, site);
         let mut operands = Operands::default();
         if slots.target != TargetKind::Absent {
             let mode = site.target_mode;
             if mode < target_mode::COUNT {
-                operands.target = self.state.target_by(mode, &edge, &site, slots);
+                operands.target = self.state.target_by(mode, edge, site, slots);
             } else {
+                let last = site.target;
                 let distance = self.signed(if mode == target_mode::LITERAL_SHORT { 1 } else { 4 })?;
-                operands.target = site.target.wrapping_add(distance);
+                operands.target = last.wrapping_add(distance);
                 self.state.note_literal_target(index, distance);
             }
         }
         let (spot, held) = self.state.held(slots, operands.target, width);
         if slots.value {
-            if site.value_mode == value_mode::LITERAL {
+            if value_mode == value_mode::LITERAL {
                 operands.value = self.number(width.into())?;
                 self.state.note_literal_value(index, held, operands.value);
             } else {
-                operands.value = self.state.value_by(site.value_mode, &site, held, width);
+                let site = self.state.sites().at(index);
+                operands.value = self.state.value_by(value_mode, site, held, width);
             }
             if slots.written {
-                operands.written = State::<M, S>::written_after(&site, operands.value, width);
+                let site = self.state.sites().at(index);
+                operands.written = State::<M, S>::written_after(site, operands.value, width);
             }
         }
         self.state.keep(spot, slots, width, operands);
         let seen = Seen {
             stack,
-            stays: !edge.moves,
-            by_site: is_by_site(slots, site.value_mode),
+            stays: !moves,
+            by_site: is_by_site(slots, value_mode),
         };
-        self.state.confirm(self.state.branches());
+        self.state.confirm(branches);
         self.state.pass(index, slots, seen, operands);
-        Ok(self.coded(site.pc, stack, shape, operands))
+        Ok(self.coded(pc, stack, shape, operands))
     }
 
+    #[inline(always)]
     fn coded(&self, pc: u64, stack: u32, shape: Shape, operands: Operands) -> Coded {
         Coded {
             thread: (self.state.thread.tag.wrapping_sub(1)) as u32,

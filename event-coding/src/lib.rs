@@ -28,7 +28,7 @@ mod shape;
 mod sites;
 mod state;
 
-pub use decoder::{Decoder, Extent};
+pub use decoder::{Decoder, Extent, Visitor};
 pub use encoder::{Encoder, Full, Sink, Tried, edge_kind};
 pub use fault::Fault;
 pub use item::{HEAD_BYTES, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, MAX_RUN, OPEN_HEAD, head};

@@ -185,6 +185,7 @@ impl Shape {
         ((self.kind as u16 + 1) << 8) | self.parameter as u16
     }
 
+    #[inline(always)]
     pub(crate) const fn of_code(code: u16) -> Shape {
         Shape {
             kind: ((code >> 8) as u8).wrapping_sub(1),

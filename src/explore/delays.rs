@@ -15,9 +15,14 @@
 //! places where a run rarely is: what it does a thousand times chance tries in other orders, too, but hardly ever what
 //! it does once, in the middle.
 
+mod later;
+
+pub(super) use later::{Orders, left_of_stage};
+
 use crate::session::Step;
 use crate::trace::{EventId, ThreadId, Trace, Wakes};
 use hashbrown::{HashMap, HashSet};
+use later::{Paths, Place};
 use recorder_ring::plan::Words;
 use std::collections::VecDeque;
 use trace_format::{CodePosition, Event, ObjectId, Op, ReadError, StackId, TraceFile};
@@ -60,6 +65,9 @@ const MOST_KEPT: u64 = 4_000_000;
 /// Code positions that need not be asked about: a power of two.
 const RECENT: usize = 1 << 10;
 
+/// Which one is tried first.
+type Cost = (bool, bool, u32, u32, (bool, bool, u32, u32, EventId, EventId));
+
 /// One order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Delay {
@@ -74,6 +82,8 @@ pub(super) struct Delay {
     places: (u32, u32),
     /// Neither is next to what comes first.
     is_far: bool,
+    /// Of a later trace: a trace before came to one of them, too.
+    is_half_known: bool,
     /// How often a run is there, by powers of two.
     often: u32,
     /// How far from the ones that are tried first.
@@ -193,7 +203,7 @@ pub(super) struct Delays {
 
 /// A walk over the trace.
 struct Walk<'p> {
-    prefers: &'p dyn Fn(u64) -> bool,
+    prefers: Option<&'p dyn Fn(u64) -> bool>,
     /// Code positions that were asked about lately, and what was said.
     recent: Vec<(CodePosition, bool)>,
     threads: Vec<Walked>,
@@ -215,16 +225,27 @@ struct Walked {
 
 impl Walk<'_> {
     fn prefers(&mut self, pc: CodePosition) -> bool {
+        let Some(prefers) = self.prefers else {
+            return false;
+        };
         let slot = &mut self.recent[pc as usize % RECENT];
         if slot.0 != pc {
-            *slot = (pc, (self.prefers)(pc));
+            *slot = (pc, prefers(pc));
         }
         slot.1
     }
 
     fn see(&mut self, number: u64, event: &Event) {
-        let is_near = self.prefers(event.pc);
         let row = event.thread.index();
+        let is_plain = matches!(event.op, Op::Read { .. } | Op::Write { .. } | Op::Branch);
+        if is_plain
+            && self.prefers.is_none()
+            && let Some(thread) = self.threads.get_mut(row)
+        {
+            thread.events += 1;
+            return;
+        }
+        let is_near = self.prefers(event.pc);
         if row >= self.threads.len() {
             self.threads.resize_with(row + 1, Walked::default);
         }
@@ -321,14 +342,19 @@ impl Walk<'_> {
 }
 
 impl Delays {
-    /// Of a trace; places that it `prefers` come first.
+    /// Of a trace; places that it `prefers` come first. Those with a place that is not `known`: all places of the trace
+    /// are, then.
     ///
     /// # Errors
     /// [`ReadError`], if a block of the file cannot be read.
-    pub(super) fn of(file: TraceFile, prefers: &dyn Fn(u64) -> bool) -> Result<Delays, ReadError> {
+    fn of(
+        file: TraceFile,
+        prefers: Option<&dyn Fn(u64) -> bool>,
+        known: &mut HashSet<Place>,
+    ) -> Result<Delays, ReadError> {
         let mut walk = Walk {
             prefers,
-            recent: vec![(0, prefers(0)); RECENT],
+            recent: vec![(0, prefers.is_some_and(|prefers| prefers(0))); RECENT],
             threads: Vec::new(),
             places: HashMap::new(),
             times: Vec::new(),
@@ -343,6 +369,7 @@ impl Delays {
         }
         let Walk {
             times,
+            places,
             meetings,
             forks,
             waits,
@@ -358,10 +385,17 @@ impl Delays {
             promising: 0,
             kept: Vec::new(),
         };
+        let (paths, mut seen) = (Paths::of(delays.file.tables()), HashSet::new());
+        let mut are_new = vec![false; times.len()];
+        for ((at, stack), number) in places {
+            are_new[number as usize] = !known.contains(&paths.place(at, stack));
+            seen.insert(paths.place(at, stack));
+        }
         for mut visitors in meetings {
             visitors.sort_unstable_by_key(|&(thread, _)| thread);
-            delays.add(&visitors, &times);
+            delays.add(&visitors, &times, &are_new);
         }
+        known.extend(seen);
         delays.keep_best();
         let (far, near): (Vec<Delay>, Vec<Delay>) = delays.all.iter().partition(|delay| delay.is_far);
         let rare = far.iter().filter(|delay| delay.is_promising());
@@ -372,12 +406,12 @@ impl Delays {
 
     /// How many there are at places that come first, and how often those are tried at two places that a run seldom comes
     /// to.
-    pub(super) fn promising(&self) -> u32 {
+    fn promising(&self) -> u32 {
         self.promising
     }
 
     /// Adds what can be tried among those that meet somewhere.
-    fn add(&mut self, visitors: &[(ThreadId, Visits)], times: &[u32]) {
+    fn add(&mut self, visitors: &[(ThreadId, Visits)], times: &[u32], are_new: &[bool]) {
         if visitors.len() < 2 {
             return;
         }
@@ -394,7 +428,8 @@ impl Delays {
                 for &(rank, stop) in stops {
                     let is_created = |stop: EventId| fork.is_none_or(|&(fork, _)| fork < stop);
                     for &(further, first) in firsts {
-                        if stop.event < first.event && is_created(stop.event) {
+                        let are_new = [stop.place, first.place].map(|place| are_new[place as usize]);
+                        if are_new.contains(&true) && stop.event < first.event && is_created(stop.event) {
                             self.all.push(Delay {
                                 stop: stop.event,
                                 stopped: *stopped,
@@ -403,6 +438,7 @@ impl Delays {
                                 goes_first: *goes_first,
                                 places: (stop.place, first.place),
                                 is_far: !stop.is_near && !first.is_near,
+                                is_half_known: are_new.contains(&false),
                                 often: often(stop.place) + often(first.place),
                                 rank: rank + further,
                                 tried: 0,
@@ -436,14 +472,24 @@ impl Delays {
         self.all = nth.into_iter().map(|(_, row)| self.all[row]).collect();
     }
 
+    fn cost(&self, delay: &Delay) -> Cost {
+        let tried = self.tried.get(&delay.places).copied().unwrap_or(0);
+        let is_promising = delay.is_promising() && tried < TRIES;
+        (delay.is_far, !is_promising, tried, delay.tried, delay.order())
+    }
+
+    /// What speaks against the next one to try, but for where it is.
+    fn least_cost(&self) -> Option<(bool, bool, u32, u32, bool)> {
+        let costs = self.all.iter().map(|delay| self.cost(delay));
+        let (is_far, is_not_promising, tried, again, (_, is_half_known, ..)) = costs.min()?;
+        Some((is_far, is_not_promising, tried, again, is_half_known))
+    }
+
     /// The next one to try.
-    pub(super) fn next(&mut self) -> Option<Delay> {
-        let cost = |delay: &Delay| {
-            let tried = self.tried.get(&delay.places).copied().unwrap_or(0);
-            let is_promising = delay.is_promising() && tried < TRIES;
-            (delay.is_far, !is_promising, tried, delay.tried, delay.order())
-        };
-        let best = self.all.iter_mut().min_by_key(|delay| cost(delay))?;
+    fn next(&mut self) -> Option<Delay> {
+        let costs = self.all.iter().enumerate().map(|(row, delay)| (self.cost(delay), row));
+        let (_, row) = costs.min()?;
+        let best = &mut self.all[row];
         best.tried += 1;
         let mut delay = *best;
         let tried = self.tried.entry(delay.places).or_default();
@@ -457,7 +503,7 @@ impl Delays {
     ///
     /// # Errors
     /// [`ReadError`], if a block of the file cannot be read.
-    pub(super) fn steps(&mut self, delay: Delay) -> Result<Vec<Words>, ReadError> {
+    fn steps(&mut self, delay: Delay) -> Result<Vec<Words>, ReadError> {
         // Each thread that is to go on, up to which event.
         let mut goes_on: HashMap<ThreadId, EventId> = HashMap::new();
         let mut thread = delay.goes_first;
@@ -480,6 +526,16 @@ impl Delays {
         })?;
         steps.append(&mut resumed);
         Ok(steps)
+    }
+
+    /// How many events of the trace are kept as steps.
+    fn kept(&self) -> u64 {
+        self.kept.len() as u64
+    }
+
+    /// Gives the memory back that they take.
+    fn forget_steps(&mut self) {
+        self.kept = Vec::new();
     }
 
     /// Shows each event up to the last one as a step of a plan. What a trace of usual length has is kept: to decode it
@@ -518,8 +574,11 @@ impl Delay {
     }
 
     /// Which one is tried first, of those at places that were tried as often.
-    fn order(&self) -> (bool, u32, u32, EventId, EventId) {
-        (self.is_far, self.often, self.rank, self.stop, self.first)
+    fn order(&self) -> (bool, bool, u32, u32, EventId, EventId) {
+        let Delay {
+            is_far, is_half_known, ..
+        } = *self;
+        (is_far, is_half_known, self.often, self.rank, self.stop, self.first)
     }
 }
 

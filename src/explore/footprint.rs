@@ -25,55 +25,118 @@ pub(crate) type Touch = (u32, bool);
 /// Sets of resources: those looked at or changed, and those changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Footprint {
-    touched: Vec<u64>,
-    changed: Vec<u64>,
+    touched: Resources,
+    changed: Resources,
+}
+
+/// Words of a piece of a set.
+const WORDS: usize = 32;
+
+/// A set, in pieces that sets have in common: along a thread they differ by one resource from class to class, and there
+/// may be as many resources as classes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Resources {
+    /// `None` stands for a piece with nothing in it.
+    pieces: Vec<Option<Rc<[u64; WORDS]>>>,
+}
+
+impl Resources {
+    fn none_of(resources: usize) -> Resources {
+        Resources {
+            pieces: vec![None; resources.div_ceil(WORDS * u64::BITS as usize)],
+        }
+    }
+
+    /// The piece, the word and the bit of a resource.
+    fn place(resource: u32) -> (usize, usize, u64) {
+        let word = (resource / u64::BITS) as usize;
+        (word / WORDS, word % WORDS, 1 << (resource % u64::BITS))
+    }
+
+    fn has(&self, resource: u32) -> bool {
+        let (piece, word, bit) = Resources::place(resource);
+        self.pieces[piece].as_ref().is_some_and(|words| words[word] & bit != 0)
+    }
+
+    fn insert(&mut self, resource: u32) {
+        if !self.has(resource) {
+            let (piece, word, bit) = Resources::place(resource);
+            Rc::make_mut(self.pieces[piece].get_or_insert_default())[word] |= bit;
+        }
+    }
+
+    /// Whether all of another set is in it.
+    fn covers(&self, part: &Resources) -> bool {
+        self.pieces.iter().zip(&part.pieces).all(|pieces| match pieces {
+            (_, None) => true,
+            (None, Some(part)) => part.iter().all(|&word| word == 0),
+            (Some(all), Some(part)) => covers(all, part),
+        })
+    }
+
+    fn add(&mut self, part: &Resources) {
+        for (all, part) in self.pieces.iter_mut().zip(&part.pieces) {
+            match (all, part) {
+                (_, None) => {}
+                (all @ None, Some(_)) => all.clone_from(part),
+                (Some(all), Some(part)) if covers(all, part) => {}
+                (Some(all), Some(part)) if covers(part, all) => all.clone_from(part),
+                (Some(all), Some(part)) => {
+                    let words = Rc::make_mut(all).iter_mut().zip(part.iter());
+                    words.for_each(|(all, part)| *all |= part);
+                }
+            }
+        }
+    }
+}
+
+fn covers(all: &Rc<[u64; WORDS]>, part: &Rc<[u64; WORDS]>) -> bool {
+    Rc::ptr_eq(all, part) || all.iter().zip(part.iter()).all(|(all, part)| part & !all == 0)
 }
 
 impl Footprint {
     /// Everything in these parts, and these touches.
     fn of(resources: usize, parts: &[&Rc<Footprint>], touches: &[Touch]) -> Rc<Footprint> {
         // Along a thread footprints change seldom, and then they are one.
-        let covers = |all: &Footprint, part: &Footprint| {
-            let words = all.touched.iter().chain(&all.changed);
-            words
-                .zip(part.touched.iter().chain(&part.changed))
-                .all(|(all, part)| part & !all == 0)
-        };
-        let covered = |all: &Footprint, &(resource, changes): &Touch| {
-            let words = if changes { &all.changed } else { &all.touched };
-            words[resource as usize / 64] & (1 << (resource % 64)) != 0
-        };
         if let Some(whole) = parts.iter().find(|whole| {
-            parts.iter().all(|part| Rc::ptr_eq(whole, part) || covers(whole, part))
-                && touches.iter().all(|touch| covered(whole, touch))
+            parts.iter().all(|part| Rc::ptr_eq(whole, part) || whole.covers(part))
+                && touches.iter().all(|touch| whole.has(touch))
         }) {
             return Rc::clone(whole);
         }
-        let words = resources.div_ceil(64);
-        let mut sum = Footprint {
-            touched: vec![0; words],
-            changed: vec![0; words],
+        let mut sum = match parts.first() {
+            Some(first) => Footprint::clone(first),
+            None => Footprint {
+                touched: Resources::none_of(resources),
+                changed: Resources::none_of(resources),
+            },
         };
-        for part in parts {
-            let words = sum.touched.iter_mut().chain(&mut sum.changed);
-            for (word, &others) in words.zip(part.touched.iter().chain(&part.changed)) {
-                *word |= others;
-            }
+        for part in parts.iter().skip(1) {
+            sum.touched.add(&part.touched);
+            sum.changed.add(&part.changed);
         }
         for &(resource, changes) in touches {
-            let (word, bit) = (resource as usize / 64, 1 << (resource % 64));
-            sum.touched[word] |= bit;
+            sum.touched.insert(resource);
             if changes {
-                sum.changed[word] |= bit;
+                sum.changed.insert(resource);
             }
         }
         Rc::new(sum)
     }
 
+    fn covers(&self, part: &Footprint) -> bool {
+        self.touched.covers(&part.touched) && self.changed.covers(&part.changed)
+    }
+
+    fn has(&self, &(resource, changes): &Touch) -> bool {
+        let set = if changes { &self.changed } else { &self.touched };
+        set.has(resource)
+    }
+
     /// Whether something in it cannot be exchanged with this.
     pub(crate) fn conflicts(&self, (resource, changes): Touch) -> bool {
-        let words = if changes { &self.touched } else { &self.changed };
-        words[resource as usize / 64] & (1 << (resource % 64)) != 0
+        let set = if changes { &self.touched } else { &self.changed };
+        set.has(resource)
     }
 }
 

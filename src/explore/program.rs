@@ -1,7 +1,7 @@
 //! A program as what is explored: each run is one of a live [session](crate::session), forced along its prefix.
 
 use super::beyond::beyond;
-use super::delays::{Delays, meetings};
+use super::delays::{Orders, left_of_stage, meetings};
 use super::journal::{Entry, Journal, JournalError, Subject};
 use super::shared::{Made, Shared, Sharing, name_of};
 use super::{
@@ -89,14 +89,6 @@ const LONGER: u64 = 2;
 /// For [`Policy::Pct`]: the ordering constraints that bugs have, as recordings assume.
 const PCT_DEPTH: u32 = 3;
 
-/// Of the runs of a program that is too long to be searched, every other one has a delay, as long as there are two more
-/// places that a run seldom comes to. Then it is one of so many, if some places are to come first.
-const RUNS_FOR_A_DELAY: u32 = 3;
-
-/// Else one after so many times as many runs each time: chance finds as much, and a delay that shows nothing is one
-/// recording less.
-const TIMES_AS_MANY_FOR_A_DELAY: u32 = 4;
-
 /// Of the first runs, every other one goes on after its prefix with as few changes of threads as there can be.
 const RUNS_THAT_GO_ON_ALONE: u32 = 32;
 
@@ -147,7 +139,11 @@ pub struct Program {
     /// Whether the first one is.
     is_unsearched: bool,
     /// The orders to try then.
-    delays: Option<Delays>,
+    orders: Option<Orders>,
+    /// Traces of earlier sessions that orders may be taken from, and the numbers of their runs.
+    remembered: Vec<(u32, Vec<u8>)>,
+    /// Such traces of this one, by the numbers of their runs, of which nothing has been learnt yet.
+    to_be_kept: HashSet<usize>,
     /// When runs but the first are ended.
     until: Option<Instant>,
     /// Whether the first run says how long others may be.
@@ -196,20 +192,6 @@ fn alone_or_at_random(run: u32, seed: u64) -> (Policy, u64) {
     (policy, seed)
 }
 
-/// How many of the runs from 1 to before this one have a delay, if so many are promising.
-fn delays_before(run: u32, promising: u32, is_aimed: bool) -> u32 {
-    let has_delay = |run: &u32| {
-        if run.div_ceil(2) <= promising {
-            run % 2 == 1
-        } else if is_aimed {
-            run % RUNS_FOR_A_DELAY == 1
-        } else {
-            *run == TIMES_AS_MANY_FOR_A_DELAY.pow(run.ilog(TIMES_AS_MANY_FOR_A_DELAY))
-        }
-    };
-    (1..run).filter(has_delay).count() as u32
-}
-
 /// A run that is to be made.
 struct Planned {
     /// From 0.
@@ -248,7 +230,9 @@ impl Program {
             beyond: None,
             too_long: TOO_LONG,
             is_unsearched: false,
-            delays: None,
+            orders: None,
+            remembered: Vec::new(),
+            to_be_kept: HashSet::new(),
             until: None,
             is_limited_by_first: false,
         })
@@ -473,27 +457,30 @@ impl Program {
             moves: Vec::new(),
             then,
         };
-        let is_aimed = prefers.is_some();
         let read = |source| ProgramError::Read { run: 1, source };
-        let delays = match &mut self.delays {
-            Some(delays) => delays,
+        let mut orders = match self.orders.take() {
+            Some(orders) => orders,
             None => {
                 let file = TraceFile::open(&self.trace_of(0)).map_err(read)?;
-                let mut delays = Delays::of(file, prefers.unwrap_or(&|_| false)).map_err(read)?;
-                // Those that earlier sessions have tried.
-                for _ in 0..delays_before(number, delays.promising(), is_aimed) {
-                    delays.next();
+                let mut orders = Orders::of(file, prefers).map_err(read)?;
+                // As earlier sessions have done.
+                for (run, trace) in std::mem::take(&mut self.remembered) {
+                    while orders.next_run() <= run {
+                        orders.decide(prefers).map_err(read)?;
+                    }
+                    orders.see(run, &trace).map_err(read)?;
                 }
-                self.delays.insert(delays)
+                orders
             }
         };
-        let promising = delays.promising();
-        let delayed = delays_before(number, promising, is_aimed);
-        let next = match delays_before(number + 1, promising, is_aimed) == delayed {
-            true => None,
-            false => delays.next(),
-        };
-        let Some(delay) = next else {
+        while orders.next_run() < number {
+            orders.decide(prefers).map_err(read)?;
+        }
+        let next = orders.decide(prefers).map_err(read)?;
+        let steps = next.map(|delay| orders.steps(delay)).transpose().map_err(read)?;
+        let delayed = orders.delayed();
+        self.orders = Some(orders);
+        let Some(steps) = steps else {
             // As `record` would make them, and so with clocks that go: a timer may go off in the middle of the work, which
             // it does not where time passes only if nobody has anything else to do.
             let settings = Settings {
@@ -502,9 +489,8 @@ impl Program {
             };
             return Ok(planned(Vec::new(), settings));
         };
-        let steps = delays.steps(delay).map_err(read)?;
         // By turns as the others, and otherwise than they.
-        let then = mostly_by_sampling(delayed + 2, self.seed.wrapping_add(SEEDS_APART));
+        let then = mostly_by_sampling(delayed + 1, self.seed.wrapping_add(SEEDS_APART));
         Ok(planned(steps, self.settings(then)))
     }
 
@@ -513,6 +499,16 @@ impl Program {
         let number = self.runs;
         self.runs += 1;
         let run = self.shown(number, &made.trace, &made.pictures)?;
+        if let Some(orders) = &mut self.orders {
+            let sees = orders.see(number as u32, &made.trace);
+            let read = |source| ProgramError::Read {
+                run: number + 1,
+                source,
+            };
+            if sees.map_err(read)? {
+                self.to_be_kept.insert(number);
+            }
+        }
         // What a worker makes is looked at by others, but for the first run.
         let is_kept = number == 0 || !self.only_makes_runs();
         self.made.push_back(if is_kept { made.trace } else { Vec::new() });
@@ -749,6 +745,7 @@ impl Session for Program {
             true => count,
             false => self.sessions.len(),
         };
+        let at_once = at_once.min(left_of_stage(self.runs as u32) as usize);
         let numbers = (self.runs..).take(count.clamp(1, at_once.max(1)));
         let planned: Vec<Planned> = numbers
             .map(|number| self.unsearched(number as u32, prefers))
@@ -779,7 +776,9 @@ impl Session for Program {
                 checksum: Some(Checksum::of(&trace)),
                 ..learnt.clone()
             };
-            journal.add(&learnt, &[])?;
+            // A trace that orders may be taken from is needed to go on as without an interruption.
+            let is_needed = self.to_be_kept.remove(&run);
+            journal.add(&learnt, if is_needed { &trace } else { &[] })?;
         } else {
             journal.add(learnt, &trace)?;
         }
@@ -801,6 +800,9 @@ impl Session for Program {
         };
         let number = self.runs;
         self.runs += 1;
+        if self.is_unsearched && !trace.is_empty() {
+            self.remembered.push((number as u32, trace.clone()));
+        }
         if let Some(expected) = &learnt.checksum {
             let path = self.trace_of(number);
             let is_kept = safe_files::read(&path, expected.bytes).is_ok_and(|kept| Checksum::of(&kept) == *expected);
@@ -1035,25 +1037,5 @@ fn kind_of(forest: &Forest, node: NodeId, operation: Operation, outcome: Outcome
         Operation::Free(_) => kind::FREE,
         Operation::Input(_) => kind::INPUT,
         Operation::Output(_) => kind::OUTPUT,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::delays_before;
-
-    #[test]
-    fn half_of_the_runs_have_a_delay_while_some_are_promising_and_few_later_unless_places_come_first() {
-        let with_a_delay = |promising: u32, is_aimed: bool| -> Vec<u32> {
-            let has =
-                |run: &u32| delays_before(run + 1, promising, is_aimed) > delays_before(*run, promising, is_aimed);
-            (1..70).filter(has).collect()
-        };
-        assert_eq!(with_a_delay(0, false), [1, 4, 16, 64]);
-        assert_eq!(with_a_delay(3, false), [1, 3, 5, 16, 64]);
-        assert_eq!(with_a_delay(2, true)[..4], [1, 3, 7, 10]);
-        assert_eq!(delays_before(1, 9, false), 0);
-        // After 2 N runs, N were left to chance.
-        assert_eq!(delays_before(101, 1_000, true), 50);
     }
 }

@@ -87,21 +87,28 @@ pub(crate) fn dissect(op: &Op) -> (Shape, Operands) {
     (Shape { kind, parameter }, Operands { target, value, written })
 }
 
-/// Puts an operation together; everything that no operation of this version gives is refused.
-#[inline]
-pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingFault> {
-    let Shape { kind, parameter } = shape;
-    // Nearly all events are these.
-    if matches!(kind, 4 | 5) && parameter < 8 {
-        let (addr, value) = (operands.target, operands.value);
-        let size = parameter + 1;
-        let mem = MemRange { addr, size };
-        return Ok(match kind {
-            4 => Op::Read { mem, value },
-            _ => Op::Write { mem, value },
-        });
+/// A plain access, which nearly all events are.
+#[inline(always)]
+pub(crate) fn plain_access(shape: Shape, operands: Operands) -> Option<Op> {
+    let (addr, value) = (operands.target, operands.value);
+    let mem = MemRange {
+        addr,
+        size: (shape.parameter & 7) + 1,
+    };
+    match shape.kind {
+        _ if shape.parameter >= 8 => None,
+        kind::READ => Some(Op::Read { mem, value }),
+        kind::WRITE => Some(Op::Write { mem, value }),
+        _ => None,
     }
-    assemble_other(shape, operands)
+}
+
+/// Puts an operation together; everything that no operation of this version gives is refused.
+pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingFault> {
+    match plain_access(shape, operands) {
+        Some(op) => Ok(op),
+        None => assemble_other(shape, operands),
+    }
 }
 
 fn assemble_other(shape: Shape, operands: Operands) -> Result<Op, EncodingFault> {

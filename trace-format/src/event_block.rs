@@ -1,14 +1,14 @@
 //! The payload of an event block, in both directions: the events of `trace-format` on top of
 //! `event-coding`, which knows only shapes and operands.
 
-use crate::anatomy::{assemble, dissect};
+use crate::anatomy::{assemble, dissect, plain_access};
 use crate::event::{Event, StackId, ThreadId};
 use crate::fault::{BlockFault, EncodingFault};
 use crate::frame::MAX_EVENTS;
 use crate::validity::Rows;
 use event_coding::{
     Coded, Decoder, Extent, Fault, Full, HEAD_BYTES, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, MAX_RUN, Memory, OPEN_HEAD,
-    Sink, Sites, State, head,
+    Sink, Sites, State, Visitor, head,
 };
 use std::cell::RefCell;
 
@@ -162,16 +162,14 @@ pub(crate) fn visit(
     rows: Rows,
     first_event: u64,
     events: u32,
-    mut see: impl FnMut(&Event),
+    see: impl FnMut(&Event),
 ) -> Result<(), BlockFault> {
-    let mut left = events;
-    let result = STATE.with_borrow_mut(|state| {
-        Decoder::new(state, payload).run(None, |coded| {
-            left = left.checked_sub(1).ok_or(EncodingFault::MoreEvents)?;
-            see(&event(coded, rows)?);
-            Ok::<_, EncodingFault>(())
-        })
-    });
+    let shown = Shown {
+        rows,
+        left: events,
+        see,
+    };
+    let result = STATE.with_borrow_mut(|state| Decoder::new(state, payload).run(None, shown));
     let result = match result {
         Ok(Extent { events: done, .. }) if done < events => Err((done, Fault::Truncated.into())),
         other => other,
@@ -182,12 +180,32 @@ pub(crate) fn visit(
     })
 }
 
+/// Shows each event as one of a trace, if there may be so many more.
+struct Shown<S> {
+    rows: Rows,
+    left: u32,
+    see: S,
+}
+
+impl<S: FnMut(&Event)> Visitor<EncodingFault> for Shown<S> {
+    #[inline(always)]
+    fn see(&mut self, coded: Coded) -> Result<(), EncodingFault> {
+        self.left = self.left.checked_sub(1).ok_or(EncodingFault::MoreEvents)?;
+        // Nearly all events are plain accesses. They are put together right here, of what is in registers.
+        match access(&coded, self.rows) {
+            Some(event) => (self.see)(&event),
+            None => (self.see)(&event(coded, self.rows)?),
+        }
+        Ok(())
+    }
+}
+
 /// Closes an encoded block of which the last run is open, with so many predicted events, if all events are valid; how
 /// many they are.
 pub(crate) fn close(payload: &mut [u8], hits: u32, rows: Rows) -> Result<u32, EncodingFault> {
     let mut left = MAX_EVENTS;
     let result = STATE.with_borrow_mut(|state| {
-        Decoder::new(state, payload).run(Some(hits), |coded| {
+        Decoder::new(state, payload).run(Some(hits), |coded: Coded| {
             left = left.checked_sub(1).ok_or(EncodingFault::TooManyEvents)?;
             event(coded, rows).map(drop)
         })
@@ -198,7 +216,20 @@ pub(crate) fn close(payload: &mut [u8], hits: u32, rows: Rows) -> Result<u32, En
     Ok(events)
 }
 
-#[inline]
+/// A plain access, if it is a valid one.
+#[inline(always)]
+fn access(coded: &Coded, rows: Rows) -> Option<Event> {
+    let op = plain_access(coded.shape, coded.operands)?;
+    let event = Event {
+        thread: ThreadId(coded.thread),
+        pc: coded.pc,
+        stack: StackId(coded.stack),
+        op,
+    };
+    rows.has_access(&event).then_some(event)
+}
+
+#[inline(never)]
 fn event(coded: Coded, rows: Rows) -> Result<Event, EncodingFault> {
     let event = Event {
         thread: ThreadId(coded.thread),

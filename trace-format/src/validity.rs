@@ -15,6 +15,17 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
+    /// Whether an event is a plain access that is valid.
+    #[inline(always)]
+    pub(crate) fn has_access(&self, event: &Event) -> bool {
+        let (Op::Read { mem, value } | Op::Write { mem, value }) = event.op else {
+            return false;
+        };
+        let is_known = event.thread.index() < self.threads && event.stack.index() <= self.stacks;
+        let is_within = (1..=8).contains(&mem.size) && mem.addr.checked_add(mem.size.into()).is_some();
+        is_known && is_within && value & !mask(mem.size) == 0
+    }
+
     /// Checks an event against the tables.
     #[inline]
     pub(crate) fn check(&self, event: &Event) -> Result<(), EventFault> {

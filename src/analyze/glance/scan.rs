@@ -90,6 +90,7 @@ pub(super) struct Scan {
     /// A bit for each position in the code, by its hash: whether accesses from there are kept in a table of their own, in
     /// which nothing is pushed out.
     watched: Vec<u64>,
+    watches: bool,
     kept: HashMap<u64, Piece>,
     threads: Vec<Thread>,
     /// Whether threads' clocks are kept.
@@ -213,6 +214,7 @@ impl Scan {
             memory: vec![Piece::default(); PIECES],
             tellers: vec![NOBODY; TELLERS],
             threads: vec![thread; threads],
+            watches: bits.iter().any(|&word| word != 0),
             watched: bits,
             is_ordered,
             listens,
@@ -230,7 +232,7 @@ impl Scan {
     /// never.
     pub(super) fn walk(&mut self, file: &TraceFile, rank: &dyn Fn(Conflict) -> u32) -> Result<(), ReadError> {
         self.most_told = (file.len() / EVENTS_FOR_ONE_TOLD).max(TOLD_AT_LEAST) as usize;
-        self.told_until = file.len();
+        self.told_until = u64::MAX;
         for (index, block) in file.blocks().iter().enumerate() {
             let mut number = block.first_event;
             file.visit_block(index, |event| {
@@ -239,6 +241,7 @@ impl Scan {
             })?;
             self.cut_windows(file, number, rank)?;
         }
+        self.told_until = self.told_until.min(file.len());
         self.close_circles();
         Ok(())
     }
@@ -262,14 +265,44 @@ impl Scan {
         Ok(all.into_iter().map(|(_, event)| event).collect())
     }
 
+    /// Nearly all events are plain accesses, of which most are no news: that is seen in a few comparisons.
+    #[inline(always)]
     fn see(&mut self, number: u64, event: &Event) {
+        // Field by field: what was just written in pieces is slow to read as a whole.
+        let (MemRange { addr, size }, writes) = match event.op {
+            Op::Read {
+                mem: MemRange { addr, size },
+                ..
+            } => (MemRange { addr, size }, false),
+            Op::Write {
+                mem: MemRange { addr, size },
+                ..
+            } => (MemRange { addr, size }, true),
+            Op::Branch => return,
+            _ => return self.see_other(number, event),
+        };
+        let mem = MemRange { addr, size };
+        let Some(thread) = self.threads.get(event.thread.index()) else {
+            return;
+        };
+        let holds_locks = thread.locks != 0;
+        self.access(number, event, mem, writes, false);
+        if holds_locks {
+            self.tell_by(event.thread, mem);
+        }
+        if holds_locks || (self.told_until == u64::MAX && self.tells(mem)) {
+            self.keep_told(number, event);
+        }
+    }
+
+    #[inline(never)]
+    fn see_other(&mut self, number: u64, event: &Event) {
         let thread = event.thread.index();
         if thread >= self.threads.len() {
             return;
         }
         match event.op {
-            Op::Read { mem, .. } => self.access(number, event, mem, false, false),
-            Op::Write { mem, .. } | Op::Destroy { mem, .. } => self.access(number, event, mem, true, false),
+            Op::Destroy { mem, .. } => self.access(number, event, mem, true, false),
             Op::AtomicLoad { mem, .. } | Op::Use { mem } => self.access(number, event, mem, false, true),
             Op::AtomicStore { mem, .. } | Op::AtomicRmw { mem, .. } => self.access(number, event, mem, true, true),
             Op::Alloc { addr, size } => {
@@ -297,7 +330,6 @@ impl Scan {
     fn hear(&mut self, event: &Event) {
         let thread = event.thread.index();
         match event.op {
-            Op::Read { .. } | Op::Write { .. } | Op::Branch => {}
             _ if !self.listens => {}
             Op::Acquire { lock, .. } | Op::AcquireShared { lock, .. } => self.listen(thread, Said::By(lock)),
             Op::Release { lock } => self.say(thread, Said::By(lock)),
@@ -338,12 +370,10 @@ impl Scan {
         speaker.step += 1;
     }
 
-    /// Keeps an event by which threads may tell one another something.
-    #[inline]
+    /// Keeps an event by which threads may tell one another something, other than a plain access.
     fn tell(&mut self, number: u64, event: &Event) {
         match event.op {
-            Op::Branch => return,
-            Op::Read { mem, .. } | Op::Write { mem, .. } | Op::Destroy { mem, .. } | Op::Use { mem } => {
+            Op::Destroy { mem, .. } | Op::Use { mem } => {
                 if self.threads[event.thread.index()].locks != 0 {
                     self.tell_by(event.thread, mem);
                 } else if !self.tells(mem) {
@@ -355,6 +385,10 @@ impl Scan {
             }
             _ => {}
         }
+        self.keep_told(number, event);
+    }
+
+    fn keep_told(&mut self, number: u64, event: &Event) {
         if self.told.len() < self.most_told {
             self.told.push((number, *event));
         } else {
@@ -374,6 +408,7 @@ impl Scan {
         tellers(mem).any(|row| self.tellers[row] == SEVERAL)
     }
 
+    #[inline(always)]
     fn last(&self, number: u64, event: &Event) -> Last {
         let thread = &self.threads[event.thread.index()];
         Last {
@@ -387,58 +422,68 @@ impl Scan {
         }
     }
 
+    #[inline(always)]
     fn access(&mut self, number: u64, event: &Event, mem: MemRange, writes: bool, atomic: bool) {
-        let (first, last) = (mem.addr / PIECE, (mem.addr + u64::from(mem.size).max(1) - 1) / PIECE);
-        for piece in first..=last {
-            let from = mem.addr.max(piece * PIECE) % PIECE;
-            let until = (mem.addr + u64::from(mem.size)).min((piece + 1) * PIECE) - piece * PIECE;
-            let bytes = (u8::MAX >> (8 - (until - from).clamp(1, PIECE))) << from;
-            let now = Last {
-                bytes,
-                atomic,
-                ..self.last(number, event)
-            };
-            self.access_piece(piece, now, writes);
+        let last = Last {
+            atomic,
+            ..self.last(number, event)
+        };
+        let until = mem.addr + u64::from(mem.size).max(1);
+        for piece in mem.addr / PIECE..=(until - 1) / PIECE {
+            let (from, until) = (mem.addr.max(piece * PIECE), until.min((piece + 1) * PIECE));
+            let bytes = (u8::MAX >> (8 - (until - from))) << (from % PIECE);
+            self.access_piece(piece, Last { bytes, ..last }, writes);
         }
     }
 
+    #[inline(always)]
     fn access_piece(&mut self, number: u64, now: Last, writes: bool) {
-        let mut memory = std::mem::take(&mut self.memory);
-        let piece = &mut memory[number as usize % PIECES];
+        let piece = &mut self.memory[number as usize % PIECES];
         if piece.number != number {
             *piece = Piece::of(number);
+        } else if piece.conflicts(&now, writes) {
+            // A copy, so that the original never has to leave the processor's registers.
+            let (before, copy) = (*piece, now);
+            self.compare_with(&before, &copy, writes);
         }
-        self.note(piece, now, writes);
-        self.memory = memory;
-        let (word, bit) = bit_of(now.at);
-        if self.watched[word] & bit != 0 {
-            let mut kept = std::mem::take(&mut self.kept);
-            let piece = kept.entry(number).or_insert_with(|| Piece::of(number));
-            self.note(piece, now, writes);
-            self.kept = kept;
+        self.memory[number as usize % PIECES].note(now, writes);
+        if self.watches && self.is_watched(now.at) {
+            let copy = now;
+            self.watch(number, &copy, writes);
         }
     }
 
-    /// Compares an access with those of its piece before, and keeps it.
-    #[inline]
-    fn note(&mut self, piece: &mut Piece, now: Last, writes: bool) {
-        self.compare(&piece.write, &now);
+    #[inline(always)]
+    fn is_watched(&self, at: CodePosition) -> bool {
+        let (word, bit) = bit_of(at);
+        self.watched[word] & bit != 0
+    }
+
+    #[inline(never)]
+    fn watch(&mut self, number: u64, now: &Last, writes: bool) {
+        let piece = *self.kept.entry(number).or_insert_with(|| Piece::of(number));
+        if piece.conflicts(now, writes) {
+            self.compare_with(&piece, now, writes);
+        }
+        if let Some(piece) = self.kept.get_mut(&number) {
+            piece.note(*now, writes);
+        }
+    }
+
+    /// Compares an access with those of its piece before.
+    #[inline(never)]
+    fn compare_with(&mut self, piece: &Piece, now: &Last, writes: bool) {
+        self.compare(&piece.write, now);
         if writes {
             for read in &piece.reads {
-                self.compare(read, &now);
+                self.compare(read, now);
             }
-            piece.write = now;
-        } else {
-            if piece.reads[0].thread != now.thread {
-                piece.reads.swap(0, 1);
-            }
-            piece.reads[0] = now;
         }
     }
 
     /// Notes two accesses that conflict, and that nothing keeps apart as far as the walk sees.
     fn compare(&mut self, then: &Last, now: &Last) {
-        if then.bytes & now.bytes == 0 || then.thread == now.thread || (then.atomic && now.atomic) {
+        if !then.conflicts(now) {
             return;
         }
         let knows = &self.threads[now.thread as usize].knows;
@@ -681,12 +726,40 @@ impl Scan {
     }
 }
 
+impl Last {
+    /// Whether they are of two threads, at the same bytes, and not both atomic. No branches: they come in all orders.
+    #[inline(always)]
+    fn conflicts(&self, now: &Last) -> bool {
+        (self.bytes & now.bytes != 0) & (self.thread != now.thread) & !(self.atomic & now.atomic)
+    }
+}
+
 impl Piece {
     /// A piece that was not accessed.
     fn of(number: u64) -> Piece {
         Piece {
             number,
             ..Piece::default()
+        }
+    }
+
+    /// Whether an access conflicts with one before.
+    #[inline(always)]
+    fn conflicts(&self, now: &Last, writes: bool) -> bool {
+        let [a, b] = &self.reads;
+        self.write.conflicts(now) || (writes && (a.conflicts(now) | b.conflicts(now)))
+    }
+
+    /// Keeps an access.
+    #[inline(always)]
+    fn note(&mut self, now: Last, writes: bool) {
+        if writes {
+            self.write = now;
+        } else {
+            if self.reads[0].thread != now.thread {
+                self.reads[1] = self.reads[0];
+            }
+            self.reads[0] = now;
         }
     }
 }

@@ -34,6 +34,10 @@ impl Making {
     }
 
     fn file(&self) -> TraceFile {
+        TraceFile::from_bytes("memory", self.bytes()).unwrap()
+    }
+
+    fn bytes(&self) -> Vec<u8> {
         let mut writer = TraceWriter::to_sink("memory", Vec::new(), &WriterOptions::default()).unwrap();
         for parent in [None, Some(ThreadId(0)), Some(ThreadId(0))] {
             let (name, os_id) = (None, 0);
@@ -51,12 +55,11 @@ impl Making {
         for &(thread, position, op) in &self.events {
             writer.event(ThreadId(thread), position, op).unwrap();
         }
-        let (_, bytes) = writer.finish_sink(ProgramEnd::Exited(0)).unwrap();
-        TraceFile::from_bytes("memory", bytes).unwrap()
+        writer.finish_sink(ProgramEnd::Exited(0)).unwrap().1
     }
 
     fn delays(&self, prefers: &dyn Fn(u64) -> bool) -> Delays {
-        Delays::of(self.file(), prefers).unwrap()
+        Delays::of(self.file(), Some(prefers), &mut HashSet::new()).unwrap()
     }
 
     /// Where the threads are in the orders that are tried, in their order: the position of the one that stands still,
@@ -238,9 +241,43 @@ fn what_is_kept_of_a_run_is_bounded() {
     };
     let times = vec![1; MOST_POINTS];
     let mut delays = Making::new().delays(&|_| false);
-    delays.add(&visitors(2 * MOST_VISITORS as u32), &times);
+    delays.add(&visitors(2 * MOST_VISITORS as u32), &times, &vec![true; times.len()]);
     let stopped = delays.all.iter().map(|delay| delay.stopped).collect::<HashSet<_>>();
     assert!(stopped.len() <= MOST_VISITORS, "{} threads", stopped.len());
     assert!(delays.all.len() <= 4 * MOST, "{}", delays.all.len());
     assert!(delays.all.capacity() <= 8 * MOST, "{}", delays.all.capacity());
+}
+
+#[test]
+fn a_later_trace_adds_the_orders_at_places_to_which_no_trace_came_before() {
+    let mut first = Making::new();
+    for thread in [1, 2] {
+        for _ in 0..400 {
+            first.section(thread, 10);
+        }
+    }
+    let later = once_in_the_middle();
+    let mut orders = Orders::of(first.file(), None).unwrap();
+    let mut decided = Vec::new();
+    for run in 1..10 {
+        assert_eq!(orders.next_run(), run);
+        decided.push(orders.decide(None).unwrap());
+        // The last one of the first stage that is left to chance, and one of the next stage, to which nothing is new.
+        let is_needed = orders.see(run, &later.bytes()).unwrap();
+        assert_eq!(is_needed, [2, 6].contains(&run), "{run}");
+    }
+    let of_later: Vec<(u32, (u64, u64))> = (1..)
+        .zip(&decided)
+        .filter_map(|(run, decided)| {
+            let &(row, delay) = decided.as_ref()?;
+            let position = |event: EventId| later.events[event.0 as usize].1;
+            (row == 1).then(|| (run, (position(delay.stop), position(delay.first))))
+        })
+        .collect();
+    // Both new places first, as often as two places are tried; then one of them.
+    assert_eq!(of_later[..2], [(4, (20, 30)), (5, (20, 30))]);
+    let is_new = |&(_, (stop, first)): &(u32, (u64, u64))| stop == 20 || first == 30;
+    assert!(of_later.len() > 2 && of_later.iter().all(is_new), "{of_later:?}");
+    let steps = orders.steps(decided[4].unwrap()).unwrap();
+    assert!(steps.len() > 1_000, "up to the middle of the later run");
 }
