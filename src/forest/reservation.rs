@@ -45,7 +45,7 @@ pub enum Reservation {
     Output,
     /// Code that is not recorded may synchronize where nobody sees it.
     Unrecorded,
-    /// The program handles signals; when they come was not explored.
+    /// The program has functions that handle signals; when they come was not explored.
     Signals,
     /// The program uses ThreadSanitizer's barrier for tests, which the model has as a counter: who waits there is not
     /// known.
@@ -53,7 +53,8 @@ pub enum Reservation {
     /// It calls functions of libraries of which it is not known whether they keep what another thread's call left
     /// there: their names.
     Libraries(String),
-    /// The program starts other processes; their threads, and what they do to what is shared, were not explored.
+    /// The program has functions that start other processes; their threads, and what they do to what is shared, were not
+    /// explored.
     Processes,
     /// Atomics weaker than sequentially consistent may leave races open that no prefix shows as two accesses that are
     /// both next.
@@ -149,7 +150,7 @@ impl fmt::Display for Reservation {
                 "whether a run fails depends on what all threads printed or left behind; not each order and combination was tried",
             ),
             Self::Unrecorded => f.write_str("a library that is not recorded may synchronize unseen"),
-            Self::Signals => f.write_str("the program handles signals or has timers; when they come was not explored"),
+            Self::Signals => f.write_str("the program may handle signals or have timers; when they come was not explored"),
             Self::InvisibleBarrier => f.write_str(
                 "__tsan_testonly_barrier_wait keeps threads apart and synchronizes nothing; who waits there was not explored",
             ),
@@ -157,7 +158,7 @@ impl fmt::Display for Reservation {
                 f,
                 "what library functions return may depend on other threads' calls, which is not recorded: {names}"
             ),
-            Self::Processes => f.write_str("the program starts other processes, which were not explored"),
+            Self::Processes => f.write_str("the program may start other processes, which were not explored"),
             Self::WeakAtomics => f.write_str(
                 "it has atomics weaker than sequentially consistent: races that only their order leaves open were not explored",
             ),

@@ -5,8 +5,9 @@ use super::{Format, lines, pairs, valgrind};
 /// The dialect; `None` if there is nothing in it that is known.
 pub(super) fn detect(text: &str) -> Option<Format> {
     let head = text.trim_start_matches('\u{feff}').trim_start();
-    if head.starts_with('<') {
-        return (head.starts_with("<?xml") || head.starts_with("<valgrindoutput")).then_some(Format::ValgrindXml);
+    // What a program prints may begin with a `<`, too.
+    if head.starts_with("<?xml") || head.starts_with("<valgrindoutput") {
+        return Some(Format::ValgrindXml);
     }
     if head.starts_with('{') && head.contains("\"witness-results/") {
         return Some(Format::Witness);

@@ -233,6 +233,16 @@ fn what_cannot_be_read_is_named_with_its_line() {
     assert!(refusal("{}", Some(Format::Witness)).contains("witness analyze"));
 }
 
+/// A program prints among its reports whatever it likes, before the first one, too.
+#[test]
+fn what_a_program_prints_first_does_not_hide_its_reports() {
+    let report = include_str!("../../tests/confirm/reports/atomic_and_plain.gcc.tsan");
+    for printed in ["<Hash Test>", "{\"seed\": 7}", "iteration 1:"] {
+        let warnings = read("log", format!("{printed}\n\n{report}").as_bytes(), None);
+        assert!(warnings.is_ok_and(|warnings| !warnings.is_empty()), "{printed}");
+    }
+}
+
 #[test]
 fn every_format_has_a_name_that_is_read_back() {
     for (format, name) in Format::ALL {

@@ -54,6 +54,26 @@ fn a_name_that_is_taken_is_not_given_again() {
         .unwrap();
 }
 
+/// The system names processes and threads by numbers in paths, too.
+#[test]
+fn entries_of_processes_are_found_by_the_recorded_numbers() {
+    let program = Program::of("entries", "entries_of_processes.c");
+    program.record(&[], &[]);
+    for options in [&["--first", "a"][..], &["--first", "b"]] {
+        let outcome = program.live(options).expect(&[66]).unwrap();
+        assert!(outcome.stdout.contains("exit status: 0"), "{}", outcome.stdout);
+    }
+}
+
+/// Two numbers that are given out at once may each be what the other one was.
+#[test]
+fn both_ends_of_a_pipe_have_the_recorded_numbers() {
+    let program = Program::of("pipe", "pipe_behind_a_file.c");
+    program.record(&[], &[]);
+    let outcome = program.live(&["--first", "a"]).expect(&[66]).unwrap();
+    assert!(outcome.stdout.contains("exit status: 0"), "{}", outcome.stdout);
+}
+
 /// A number that the run did not get may be anybody's by now.
 #[test]
 fn nothing_is_sent_to_strangers() {

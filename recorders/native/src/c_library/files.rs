@@ -1,10 +1,11 @@
 //! Files, pipes and sockets: what arrives is a write of the thread that asked for it, what is sent a
 //! read of the thread that sends it.
 
-use crate::c_library::channels::descriptor::{also_uses, as_recorded};
+use crate::c_library::channels::descriptor::{self, also_uses, as_recorded};
 use crate::c_library::channels::{self, names, shared};
 use crate::c_library::epoll;
 use crate::c_library::ports::{self, Named};
+use crate::c_library::process_paths::Meant;
 use crate::platform::{memory, sys};
 use crate::runtime::accesses::{arrives, comes, error_of_call, passes, returns, returns_or_fails, writes};
 use crate::scheduling::clocks;
@@ -108,10 +109,9 @@ fn sent(file: c_int, done: ssize_t, pc: usize) -> ssize_t {
 /// # Safety
 /// Two valid numbers.
 unsafe fn both_as_recorded(ends: *mut c_int, pc: usize) {
-    for end in 0..2 {
-        // SAFETY: promised by the caller.
-        unsafe { *ends.add(end) = as_recorded(*ends.add(end), pc) };
-    }
+    let ends = ends.cast::<[c_int; 2]>();
+    // SAFETY: promised by the caller; the program's own may be unaligned.
+    unsafe { ends.write_unaligned(descriptor::both_as_recorded(ends.read_unaligned(), pc)) };
 }
 
 /// Whether this command of `fcntl` copies a descriptor.
@@ -458,6 +458,8 @@ library! {
     }
     open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system {
         passes_text(path, pc);
+        let meant = Meant::found_by(path, pc);
+        let path = meant.path();
         let looks = names::opens(flags, libc::AT_FDCWD, path, pc);
     } (file, pc) {
         if looks { names::looks(libc::AT_FDCWD, path, pc); }
@@ -465,6 +467,8 @@ library! {
     }
     open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system {
         passes_text(path, pc);
+        let meant = Meant::found_by(path, pc);
+        let path = meant.path();
         let looks = names::opens(flags, libc::AT_FDCWD, path, pc);
     } (file, pc) {
         if looks { names::looks(libc::AT_FDCWD, path, pc); }
@@ -472,6 +476,8 @@ library! {
     }
     openat(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": system {
         passes_text(path, pc);
+        let meant = Meant::found_by(path, pc);
+        let path = meant.path();
         let looks = names::opens(flags, folder, path, pc);
     } (file, pc) {
         if looks { names::looks(folder, path, pc); }
@@ -479,6 +485,8 @@ library! {
     }
     openat64(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": system {
         passes_text(path, pc);
+        let meant = Meant::found_by(path, pc);
+        let path = meant.path();
         let looks = names::opens(flags, folder, path, pc);
     } (file, pc) {
         if looks { names::looks(folder, path, pc); }

@@ -17,6 +17,7 @@ mod mappings;
 mod numbers;
 mod paths;
 mod ports;
+mod process_paths;
 pub mod processes;
 mod segments;
 

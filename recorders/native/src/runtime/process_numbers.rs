@@ -95,15 +95,19 @@ pub fn actual(named: pid_t) -> pid_t {
     }
 }
 
-/// As [`actual`], of whom a signal is for; none if that is nobody whom this run knows.
-pub fn receiver(named: pid_t) -> Option<pid_t> {
+/// Whether the program was told of this number in this run, or knows it anyway; without a plan, whatever it is.
+pub fn is_known(named: pid_t) -> bool {
     let number = named.unsigned_abs();
-    let is_known = number <= 1
+    number <= 1
         || !plan::is_there()
         || NUMBERS.actual(number).or(NUMBERS.recorded(number)).is_some()
         // SAFETY: no memory is involved.
-        || unsafe { number == sys::process_id() as u32 || number == libc::getpgrp() as u32 };
-    is_known.then(|| actual(named))
+        || unsafe { number == sys::process_id() as u32 || number == libc::getpgrp() as u32 }
+}
+
+/// As [`actual`], of whom a signal is for; none if that is nobody whom this run knows.
+pub fn receiver(named: pid_t) -> Option<pid_t> {
+    is_known(named).then(|| actual(named))
 }
 
 /// Who sent a signal, or ended, as the program knows it.

@@ -189,7 +189,31 @@ pub fn as_recorded(file: c_int, pc: usize) -> c_int {
     if file < 0 {
         return file;
     }
-    let wanted = crate::runtime::accesses::returns(file.into(), pc) as c_int;
+    moved(file, recorded(file, pc))
+}
+
+/// The same of two that were given out at once.
+pub fn both_as_recorded(files: [c_int; 2], pc: usize) -> [c_int; 2] {
+    let [mut first, mut second] = files;
+    let wanted = files.map(|file| recorded(file, pc));
+    // What the first one is to be, the second one may be now. Never both: the second one has the larger number.
+    if wanted[0] == second {
+        second = moved(second, wanted[1]);
+        first = moved(first, wanted[0]);
+    } else {
+        first = moved(first, wanted[0]);
+        second = moved(second, wanted[1]);
+    }
+    [first, second]
+}
+
+/// The number that was given out in the recorded run.
+fn recorded(file: c_int, pc: usize) -> c_int {
+    crate::runtime::accesses::returns(file.into(), pc) as c_int
+}
+
+/// Gives a descriptor that was just given out another number, if that is free; the one that it has then.
+fn moved(file: c_int, wanted: c_int) -> c_int {
     if wanted == file || wanted < 0 {
         return file;
     }
