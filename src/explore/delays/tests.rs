@@ -201,7 +201,7 @@ fn what_is_kept_of_a_run_is_bounded() {
         making.add(1, position, Op::Acquire { lock: M, attempt });
     }
     let mut walk = Walk {
-        prefers: &|_| false,
+        prefers: None,
         recent: vec![(0, false); RECENT],
         threads: Vec::new(),
         places: HashMap::new(),
