@@ -409,6 +409,10 @@ pub fn initializes(execution: &Execution, event: EventId) -> bool {
     open.values().any(|&begun| begun > 0)
 }
 
+fn ends(execution: &Execution, event: EventId) -> bool {
+    matches!(execution.op(event), Op::Free { .. } | Op::Destroy { .. })
+}
+
 /// The instances of a pair of positions that must not be refuted: the operations alone bring them next. `None` if the
 /// search is too large. `by_order`: the argument is must-happen-before, which knows no locks made of atomics.
 ///
@@ -429,7 +433,8 @@ pub fn reached(
             continue;
         }
         let also = Also {
-            atomics: !by_order,
+            // Of an access that ends its memory, the argument may be that of what is done to it afterwards alone.
+            atomics: !by_order || ends(execution, a) || ends(execution, b),
             onces: initializes(execution, a) || initializes(execution, b),
         };
         let again = || pairs(execution, also, limit);
