@@ -563,7 +563,7 @@ unsafe fn moves(
 ) -> ssize_t {
     // SAFETY: promised by the caller.
     unsafe {
-        let Some(inside) = channels::descriptor::enter(to, pc) else {
+        let Some(inside) = descriptor::enter(to, pc) else {
             return call(from, from_at, to, to_at, len, flags);
         };
         also_uses(from, pc);
@@ -622,7 +622,7 @@ unsafe extern "C-unwind" fn receive_from(
 ) -> ssize_t {
     // SAFETY: the program's own arguments.
     unsafe {
-        let Some(inside) = channels::descriptor::enter(file, pc) else {
+        let Some(inside) = descriptor::enter(file, pc) else {
             return recvfrom(file, to, len, flags, from, from_len);
         };
         let most = room(from_len);
@@ -651,7 +651,7 @@ unsafe extern "C-unwind" fn send_to(
 ) -> ssize_t {
     // SAFETY: the program's own arguments.
     unsafe {
-        let Some(inside) = channels::descriptor::enter(file, pc) else {
+        let Some(inside) = descriptor::enter(file, pc) else {
             return sendto(file, from, len, flags, to, to_len);
         };
         channels::talks_to(to);
