@@ -330,3 +330,40 @@ fn after<'t>(tables: &'t Tables<'_>, class: &'t Class, blocker: Blocker) -> impl
     };
     edges.map(|edge| edge.to).chain(forked)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_pieces_hold_what_sets_of_their_own_would() {
+        // Enough for three pieces, the last one in part.
+        const RESOURCES: usize = 2 * WORDS * u64::BITS as usize + 100;
+        let mut number = 1_u64;
+        let mut below = |bound: usize| {
+            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (number >> 33) as usize % bound
+        };
+        let mut all: Vec<(Rc<Footprint>, HashSet<Touch>)> = Vec::new();
+        for _ in 0..300 {
+            let touches: Vec<Touch> = (0..below(4))
+                .map(|_| (below(RESOURCES) as u32, below(2) == 0))
+                .collect();
+            let parts: Vec<usize> = (0..below(4).min(all.len())).map(|_| below(all.len())).collect();
+            let of_parts: Vec<&Rc<Footprint>> = parts.iter().map(|&part| &all[part].0).collect();
+            let made = Footprint::of(RESOURCES, &of_parts, &touches);
+            let mut expected: HashSet<Touch> = touches.iter().map(|&(resource, _)| (resource, false)).collect();
+            expected.extend(&touches);
+            parts.iter().for_each(|&part| expected.extend(&all[part].1));
+            all.push((made, expected));
+        }
+        // Also of those that others were made of since.
+        for (made, expected) in &all {
+            for touch in (0..RESOURCES as u32).flat_map(|resource| [(resource, false), (resource, true)]) {
+                assert_eq!(made.has(&touch), expected.contains(&touch));
+                // Who changes it cannot be exchanged with whoever touches it, who looks at it with whoever changes it.
+                assert_eq!(made.conflicts(touch), expected.contains(&(touch.0, !touch.1)));
+            }
+        }
+    }
+}
