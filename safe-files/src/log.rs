@@ -1,6 +1,6 @@
 //! Files that are there already: opened only if they are what we would have made.
 
-use crate::draft::{Readers, create};
+use crate::draft::Readers;
 use crate::refused;
 use rustix::fs::{OFlags, fcntl_setfl, fstatfs};
 use rustix::process::geteuid;
@@ -48,12 +48,15 @@ pub fn open_to_change(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// As [`open_to_change`]; a file that is not there is made.
+/// How often others may make a file and remove it again between two looks.
+const TRIES: u32 = 1000;
+
+/// As [`open_to_change`]; a file that is not there is made. None is replaced: somebody may have locked it.
 ///
 /// # Errors
-/// As [`open_to_change`].
+/// As [`open_to_change`]; or if others make the file and remove it again and again.
 pub fn open_log(path: &Path, readers: Readers) -> io::Result<File> {
-    for _ in 0..2 {
+    for _ in 0..TRIES {
         match open_to_change(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             found => return found,
@@ -71,7 +74,7 @@ pub fn open_log(path: &Path, readers: Readers) -> io::Result<File> {
             made => return made,
         }
     }
-    create(path, readers)
+    Err(refused("it is made and removed again and again"))
 }
 
 /// Adds to the end of a file, in one write: several processes may do so at once.

@@ -236,7 +236,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     let mut had = 0;
-                    while had < 100 {
+                    while had < 1000 {
                         let Ok(name) = TraceName::claim(&wanted, Naming::Exact) else {
                             continue;
                         };
