@@ -1,5 +1,6 @@
 //! The ranges that accesses touch, by their first byte: programs walk over memory, so what is known of neighbors lies
-//! side by side here, where a table of hashes would have it far apart.
+//! side by side here, where a table of hashes would have it far apart. The analysis has the same table for itself, on
+//! purpose: a fault in one that both used would be noticed by neither.
 
 use hashbrown::HashMap;
 

@@ -106,6 +106,23 @@ fn a_race_in_the_middle_is_worth_one_analysis() {
 }
 
 #[test]
+fn so_is_a_write_of_what_others_have_read_and_a_read_of_what_they_have_written() {
+    let read = Op::Read {
+        mem: mem(FLAG),
+        value: 0,
+    };
+    for (earlier, later) in [(read, write(FLAG, 0)), (write(FLAG, 0), read)] {
+        let mut making = Making::new();
+        making.work(60).add(1, 20, earlier);
+        making.work(2).add(2, 21, later).work(60);
+        assert_eq!(looks(&mut making), [true, false]);
+    }
+    let mut making = Making::new();
+    making.work(60).add(1, 20, read).work(2).add(2, 21, read).work(60);
+    assert_eq!(looks(&mut making), [false, false]);
+}
+
+#[test]
 fn the_same_under_a_lock_is_not() {
     let mut making = Making::new();
     making.work(60);
