@@ -9,6 +9,7 @@ pub use checker::{
 };
 
 use crate::trace::Trace;
+use std::cell::OnceCell;
 use std::ops::Deref;
 
 /// A [`checker::Checker`] that knows which trace it is of.
@@ -38,6 +39,36 @@ impl<'t> Deref for Checker<'t> {
 
     fn deref(&self) -> &checker::Checker<'t> {
         &self.checker
+    }
+}
+
+/// The checker of a trace that others have made, or else one that is made when it is first asked for: that costs as much
+/// as to read the trace.
+#[derive(Debug)]
+pub struct Lazily<'t> {
+    trace: &'t Trace,
+    there: Option<&'t Checker<'t>>,
+    made: OnceCell<Checker<'t>>,
+}
+
+impl<'t> Lazily<'t> {
+    /// The checker of `trace`, which may be there already.
+    #[must_use]
+    pub fn of(trace: &'t Trace, there: Option<&'t Checker<'t>>) -> Lazily<'t> {
+        Lazily {
+            trace,
+            there,
+            made: OnceCell::new(),
+        }
+    }
+}
+
+impl<'t> Deref for Lazily<'t> {
+    type Target = Checker<'t>;
+
+    fn deref(&self) -> &Checker<'t> {
+        let made = || self.made.get_or_init(|| Checker::new(self.trace));
+        self.there.unwrap_or_else(made)
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct Bytes {
     pub(crate) overlaps: Vec<(EventId, Option<EventId>)>,
     /// Addresses on a thread's stack that were stored outside of it, by stack; only where modules are listed.
     pub(crate) given_away: Vec<(BlockId, u64)>,
+    /// The uses of objects, in their order.
+    pub(crate) uses: Vec<EventId>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -82,6 +84,7 @@ impl Bytes {
             of_event: Vec::with_capacity(recording.events()),
             overlaps: Vec::new(),
             given_away: Vec::new(),
+            uses: Vec::new(),
         };
         let mut owners: Overlay<BlockId> = Overlay::new();
         // From the first byte that some stack has had to the last.
@@ -105,6 +108,9 @@ impl Bytes {
             let first = just_begun[thread.index()].is_none();
             let begun_before = just_begun[thread.index()].replace(first && op == Op::Begin);
             let is_stack = begun_before == Some(true);
+            if let Op::Use { .. } = op {
+                bytes.uses.push(event);
+            }
             let number = match op {
                 Op::Alloc { addr, size } => {
                     let id = bytes.blocks.len() as BlockId;

@@ -20,8 +20,7 @@ impl Lives {
         // By byte that somebody uses: what ends it, from the last one on.
         let mut used: BTreeMap<usize, Vec<EventId>> = BTreeMap::new();
         let touched = |event| bytes.touched(event, recording.op(event)).map(|touched| touched.bytes);
-        let is_use = |event: &EventId| matches!(recording.op(*event), Op::Use { .. });
-        for event in all(recording).filter(is_use) {
+        for &event in &bytes.uses {
             used.extend(touched(event).into_iter().flatten().map(|byte| (byte, Vec::new())));
         }
         let mut ends: HashMap<EventId, Vec<EventId>> = HashMap::new();

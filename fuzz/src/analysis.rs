@@ -117,6 +117,7 @@ pub fn all(file: &TraceFile, trace: &Trace, effort: Effort) {
     let noise = Noise::of(&words, &analysis, &Filters::default());
     let findings = Findings {
         trace,
+        checker: None,
         path: Path::new("fuzz"),
         analysis: &analysis,
         symbols: &symbols,

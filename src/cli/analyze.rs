@@ -19,6 +19,7 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 use witness::analyze::{Beginning, Options, Order, Shard, Solver, Work, analyze_with};
 use witness::candidates::{attach_pairs, lock_set_warnings, scope_of_warnings, shared_variables};
+use witness::check::Checker;
 use witness::confirm;
 use witness::design::{Design, DesignError, Meant};
 use witness::encode::Form;
@@ -459,7 +460,8 @@ impl AnalysisArgs {
         watch: &Watch,
         report: impl FnOnce(&Findings<'_>) -> anyhow::Result<()>,
     ) -> anyhow::Result<(Analysis, ExitCode)> {
-        let (analysis, options) = (self.decide(path, trace, watch)?, self.options());
+        let (analysis, checker) = self.decide(path, trace, watch)?;
+        let options = self.options();
         let folder = self.folder(path);
         let target = ReportTarget {
             filters,
@@ -469,6 +471,7 @@ impl AnalysisArgs {
         let code = show(
             path,
             trace,
+            Some(&checker),
             &analysis,
             to_report(&options, trace),
             &target,
@@ -548,8 +551,8 @@ impl AnalysisArgs {
         self.order.chunks_exact(2).filter_map(order).collect()
     }
 
-    /// Analyses a trace. Says on stderr what did not go as it should.
-    pub fn decide(&self, path: &Path, trace: &Trace, watch: &Watch) -> anyhow::Result<Analysis> {
+    /// Analyses a trace; returns what it was checked by, too. Says on stderr what did not go as it should.
+    pub fn decide<'t>(&self, path: &Path, trace: &'t Trace, watch: &Watch) -> anyhow::Result<(Analysis, Checker<'t>)> {
         warn_if_cut(path, trace);
         if watch.until().is_some() && trace.first_events().is_none() {
             // Reports tell of the run's end, when the time may be over. (What cannot be read is said there.)
@@ -604,7 +607,7 @@ impl AnalysisArgs {
                 analysis.pairs.len()
             );
         }
-        Ok(analysis)
+        Ok((analysis, checker))
     }
 }
 
@@ -625,6 +628,7 @@ pub struct ReportTarget<'a> {
 pub fn show(
     path: &Path,
     trace: &Trace,
+    checker: Option<&Checker<'_>>,
     analysis: &Analysis,
     options: results::Options,
     target: &ReportTarget<'_>,
@@ -638,6 +642,7 @@ pub fn show(
     let noise = Noise::of(&words, analysis, target.filters);
     let findings = Findings {
         trace,
+        checker,
         path,
         analysis,
         symbols: &symbols,

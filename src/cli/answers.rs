@@ -38,6 +38,7 @@ pub fn findings<'a>(
 ) -> Findings<'a> {
     Findings {
         trace: &asked.trace,
+        checker: None,
         path: &asked.path,
         analysis: &asked.confirmation.analysis,
         symbols,

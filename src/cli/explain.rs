@@ -99,6 +99,7 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
     );
     let findings = Findings {
         trace: &trace,
+        checker: None,
         path: &args.input.trace,
         analysis: &confirmation.analysis,
         symbols: &symbols,

@@ -60,6 +60,7 @@ pub fn run(args: &ExplainArgs, third: &str, color: Color) -> anyhow::Result<Exit
     let noise = Noise::of(&words, &analysis, &Filters::default());
     let findings = Findings {
         trace,
+        checker: None,
         path: &args.input.trace,
         analysis: &analysis,
         symbols: &symbols,

@@ -170,7 +170,7 @@ impl<'a> Merged<'a> {
         let file = TraceFile::open(path)?;
         let trace = Trace::beginning(&file, analysis.options().beginning.of(file.len()))?;
         drop(file);
-        let found = analysis.decide(path, &trace, &watch)?;
+        let (found, _) = analysis.decide(path, &trace, &watch)?;
         drop(watch);
         if self.traces.is_empty() {
             self.near.extend(places_near(&found, &trace));
@@ -314,6 +314,7 @@ impl<'a> Merged<'a> {
         for ((one, (trace, symbols)), (own, noise)) in rows.zip(own.iter().zip(&merged)) {
             let findings = |noise| Findings {
                 trace,
+                checker: None,
                 path: &one.path,
                 analysis: &one.analysis,
                 symbols,

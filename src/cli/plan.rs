@@ -328,7 +328,7 @@ pub fn merge(args: &MergeArgs, color: Color) -> anyhow::Result<ExitCode> {
         root: &root,
         folder: &folder,
     };
-    show(path, &trace, &analysis, plan.options, &target, |findings| {
+    show(path, &trace, None, &analysis, plan.options, &target, |findings| {
         args.reports.write_findings(findings, color, args.json)
     })
 }

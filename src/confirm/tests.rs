@@ -288,6 +288,7 @@ fn better(runs: [(&Trace, &Analysis, &Answer); 2]) -> usize {
     let run = |at: usize| Run {
         findings: crate::report::Findings {
             trace: runs[at].0,
+            checker: None,
             path: std::path::Path::new(""),
             analysis: runs[at].1,
             symbols: &symbols[at],

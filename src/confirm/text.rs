@@ -2,7 +2,7 @@
 
 use super::outcome::{Class, Confirmed, Outcome};
 use super::words::described;
-use crate::check::Checker;
+use crate::check::{Checker, Lazily};
 use crate::replay::Replay;
 use crate::report::{Paint, SourceText, TOLD_RACES, Told};
 use crate::symbols::printable;
@@ -45,11 +45,7 @@ impl Text {
             .map(|run| run.findings.root.clone())
             .unwrap_or_default();
         let sources = SourceText::of(outcome.runs.iter().map(|run| run.findings.path), &root);
-        let checkers: Vec<Checker<'_>> = outcome
-            .runs
-            .iter()
-            .map(|run| Checker::new(run.findings.trace))
-            .collect();
+        let checkers: Vec<Lazily<'_>> = outcome.runs.iter().map(|run| run.findings.checker()).collect();
         let mut told = BTreeSet::new();
         for group in groups(outcome) {
             self.group(&group, &checkers[group.first.run], &sources, &mut told, out)?;

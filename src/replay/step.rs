@@ -3,7 +3,7 @@
 //! Every replay is also a check, on the same state machine ([`crate::check`]): there is no replay of
 //! a schedule that the checker would reject.
 
-use crate::check::{Accepted, Checker, Executed, HeldLock, Rejection, State};
+use crate::check::{Accepted, Checker, Executed, HeldLock, Lazily, Prefix, Rejection, State};
 use crate::schedule::Schedule;
 use crate::trace::{EventId, Op, ThreadId, Trace};
 
@@ -42,15 +42,50 @@ impl Replay {
     /// # Errors
     /// As [`check`](crate::check).
     pub fn of(checker: &Checker<'_>, schedule: &Schedule) -> Result<Replay, Rejection> {
-        let looks_back = schedule.goal.performed().next().is_some();
         let (mut executed, mut as_recorded) = (Vec::new(), Vec::new());
         let (accepted, state) = checker.follow(schedule, &mut |step| {
             if step.slice > 0 {
                 executed.push(step);
-            } else if looks_back {
+            } else if looks_back(schedule) {
                 as_recorded.push(step);
             }
         })?;
+        Ok(Replay::at(checker, schedule, accepted, &state, &as_recorded, executed))
+    }
+
+    /// Executes each of some schedules of one trace, and what they have in common as recorded once.
+    pub fn of_all(checker: &Lazily<'_>, schedules: &[&Schedule]) -> Vec<Result<Replay, Rejection>> {
+        let mut order: Vec<usize> = (0..schedules.len()).collect();
+        order.sort_by_key(|&number| schedules[number].as_recorded);
+        let mut replays: Vec<Option<Result<Replay, Rejection>>> = vec![None; schedules.len()];
+        let mut prefix = None;
+        for number in order {
+            let schedule = schedules[number];
+            let prefix = prefix.get_or_insert_with(|| checker.prefix());
+            let shares = !looks_back(schedule)
+                && Prefix::is_shared_by(schedule)
+                && prefix.extend(schedule.as_recorded, &mut |_| {}).is_ok();
+            replays[number] = Some(match shares {
+                true => {
+                    let mut executed = Vec::new();
+                    let followed = prefix.follow(schedule, &mut |step| executed.push(step));
+                    followed.map(|(accepted, state)| Replay::at(checker, schedule, accepted, &state, &[], executed))
+                }
+                false => Replay::of(checker, schedule),
+            });
+        }
+        replays.into_iter().flatten().collect()
+    }
+
+    /// What is seen in the state in which a schedule ends.
+    fn at(
+        checker: &Checker<'_>,
+        schedule: &Schedule,
+        accepted: Accepted,
+        state: &State<'_>,
+        as_recorded: &[Executed],
+        executed: Vec<Executed>,
+    ) -> Replay {
         let trace = checker.trace();
         let access = |state: &State<'_>, event: EventId, is_next: bool| {
             let thread = trace.thread(event);
@@ -83,16 +118,21 @@ impl Replay {
         });
         // One thread stands for all that do not do in time what they are to do.
         let awaited = schedule.goal.awaited().iter().take(1);
-        let awaited = awaited.map(|&event| access(&state, event, false));
-        let pending = schedule.goal.pending().map(|event| access(&state, event, true));
+        let awaited = awaited.map(|&event| access(state, event, false));
+        let pending = schedule.goal.pending().map(|event| access(state, event, true));
         let accesses = performed.chain(awaited).chain(pending).collect();
-        Ok(Replay {
+        Replay {
             accepted,
             as_recorded: schedule.as_recorded,
             executed,
             accesses,
-        })
+        }
     }
+}
+
+/// Whether how it stood earlier is to be seen at the end of a schedule.
+fn looks_back(schedule: &Schedule) -> bool {
+    schedule.goal.performed().next().is_some()
 }
 
 /// The waiter that a notify woke, to be named when it is executed again; a notify-all wakes everybody.
@@ -151,5 +191,56 @@ mod tests {
             [Some(EventId(1))]
         );
         assert_eq!(read.held, []);
+    }
+
+    #[test]
+    fn several_schedules_are_executed_as_each_alone() {
+        let mem = |cell: u64| MemRange {
+            addr: 0x10 * cell,
+            size: 4,
+        };
+        let lock = ObjectId(0);
+        let in_turn = |turn: u32| {
+            let (thread, value) = (ThreadId(turn % 2), u64::from(turn));
+            let ops = [
+                Op::Acquire { lock, attempt: false },
+                Op::Write { mem: mem(1), value },
+                Op::Release { lock },
+                Op::Write { mem: mem(2), value },
+            ];
+            ops.map(|op| Event {
+                thread,
+                pc: 0,
+                stack: StackId::EMPTY,
+                op,
+            })
+        };
+        let events: Vec<Event> = (0..8).flat_map(in_turn).collect();
+        let trace = Trace::from_events(Tables::default(), &events);
+        // The write behind each turn, with that behind the next; the last one first.
+        let witness = |turn: u32, goal: fn(EventId, EventId) -> Goal| Schedule {
+            trace: TraceId([0; 16]),
+            first_events: None,
+            goal: goal(EventId(4 * turn + 3), EventId(4 * turn + 7)),
+            as_recorded: 4 * turn + 3,
+            slices: vec![Slice {
+                thread: ThreadId((turn + 1) % 2),
+                events: 3,
+            }],
+            wakes: Vec::new(),
+        };
+        let mut schedules: Vec<Schedule> = (0..7).rev().map(|turn| witness(turn, Goal::Race)).collect();
+        // One has to be watched from the start; one is rejected, since its goal is no race; one has nothing as recorded.
+        schedules.push(witness(2, |a, b| Goal::UnorderedRace(a, b)));
+        schedules.push(witness(3, |a, b| Goal::Race(a, EventId(b.0 - 2))));
+        schedules[0].as_recorded = 0;
+        let checker = Lazily::of(&trace, None);
+        let all = Replay::of_all(&checker, &schedules.iter().collect::<Vec<_>>());
+        let alone: Vec<_> = schedules
+            .iter()
+            .map(|schedule| Replay::of(&checker, schedule))
+            .collect();
+        assert_eq!(all, alone);
+        assert!(all[1..7].iter().all(Result::is_ok));
     }
 }

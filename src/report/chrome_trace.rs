@@ -6,8 +6,8 @@
 
 use super::links::{Kind, Links};
 use super::{Exporter, Findings, Race, Unfinished};
-use crate::check::Checker;
 use crate::replay::{PendingAccess, Replay};
+use crate::schedule::Schedule;
 use crate::trace::{EventId, Op, ThreadId};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -28,9 +28,11 @@ impl Exporter for ChromeTrace {
         let mut events = Vec::new();
         let mut process = 0;
         for findings in findings {
-            let checker = Checker::new(findings.trace);
-            for race in findings.shown_races().iter().take(WITNESSES) {
-                if let Ok(replay) = Replay::of(&checker, race.schedule) {
+            let checker = findings.checker();
+            let races = findings.shown_races();
+            let schedules: Vec<&Schedule> = races.iter().take(WITNESSES).map(|race| race.schedule).collect();
+            for (race, replay) in races.iter().zip(Replay::of_all(&checker, &schedules)) {
+                if let Ok(replay) = replay {
                     process += 1;
                     Picture {
                         findings,

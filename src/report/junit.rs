@@ -8,9 +8,9 @@ use super::command::replay_command;
 use super::noise::Hidden;
 use super::text::Told;
 use super::{Exporter, Findings, Paint, SourceText, Unfinished};
-use crate::check::Checker;
 use crate::replay::Replay;
 use crate::results::{ExplorationResult, Summary, refutation_name, unknown_name};
+use crate::schedule::Schedule;
 use crate::symbols::printable;
 use crate::verdict::{Pair, Verdict};
 use hashbrown::HashMap;
@@ -75,14 +75,15 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
         suite: TestSuite::new(findings.path.display().to_string()),
         used: HashMap::new(),
     };
-    let checker = Checker::new(findings.trace);
+    let checker = findings.checker();
     let sources = SourceText::of_findings(std::slice::from_ref(findings));
-    for (number, race) in findings.shown_races().into_iter().enumerate() {
+    let races = findings.shown_races();
+    let schedules: Vec<&Schedule> = races.iter().take(TOLD).map(|race| race.schedule).collect();
+    let mut replays = Replay::of_all(&checker, &schedules).into_iter();
+    for race in races {
         let pair = race.first().of;
         let mut body = Vec::new();
-        if number < TOLD
-            && let Ok(replay) = Replay::of(&checker, race.schedule)
-        {
+        if let Some(Ok(replay)) = replays.next() {
             let told = Told {
                 findings,
                 paint: Paint::default(),

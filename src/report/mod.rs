@@ -56,6 +56,7 @@ pub(crate) use text::{TOLD_RACES, Told};
 pub use unfinished::Unfinished;
 pub use words::{Words, name_of, value};
 
+use crate::check::{Checker, Lazily};
 use crate::results::{ExplorationResult, Options};
 use crate::symbols::Symbols;
 use crate::trace::Trace;
@@ -86,6 +87,8 @@ pub const FORMS: [(&str, &dyn Exporter); 9] = [
 pub struct Findings<'a> {
     /// The trace that was analyzed.
     pub trace: &'a Trace,
+    /// Its checker, if there is one already.
+    pub checker: Option<&'a Checker<'a>>,
     /// Its path, as the user gave it.
     pub path: &'a Path,
     /// What was found.
@@ -114,6 +117,12 @@ impl<'a> Findings<'a> {
             trace: self.trace,
             symbols: self.symbols,
         }
+    }
+
+    /// What the schedules are replayed by.
+    #[must_use]
+    pub fn checker(&self) -> Lazily<'a> {
+        Lazily::of(self.trace, self.checker)
     }
 }
 

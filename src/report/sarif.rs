@@ -14,10 +14,9 @@ use super::noise::Hidden;
 use super::paths::{folder_uri, seen};
 use super::words::{capitalized, name_of};
 use super::{Exporter, Findings, Race, Unfinished};
-use crate::check::Checker;
 use crate::replay::Replay;
 use crate::results::{FoundResult, Summary, UNPROVEN_RACE, refutation_name, unknown_name};
-use crate::schedule::Goal;
+use crate::schedule::{Goal, Schedule};
 use crate::symbols::Frame;
 use crate::trace::{EventId, Op, ThreadId};
 use crate::verdict::{Pair, Verdict};
@@ -265,16 +264,18 @@ fn notifications(findings: &[Findings<'_>], dropped: usize) -> Vec<Value> {
 }
 
 fn races(findings: &Findings<'_>) -> Vec<Value> {
-    let checker = Checker::new(findings.trace);
+    let checker = findings.checker();
     let mut results = Vec::new();
     // A race is shown if one of its pairs is, else it is listed as what hides it.
     let shown = findings.shown_races();
     let hidden = findings.races(|row| row.hidden.is_some());
     let alone = |race: &Race<'_>| shown.iter().all(|other| other.first().id != race.first().id);
     let all = shown.iter().chain(hidden.iter().filter(|race| alone(race)));
-    for (number, race) in all.take(MAX_RESULTS).enumerate() {
-        let replay = (number < FLOWS).then(|| Replay::of(&checker, race.schedule));
-        results.push(match replay {
+    let all: Vec<&Race<'_>> = all.take(MAX_RESULTS).collect();
+    let schedules: Vec<&Schedule> = all.iter().take(FLOWS).map(|race| race.schedule).collect();
+    let mut replays = Replay::of_all(&checker, &schedules).into_iter();
+    for race in all {
+        results.push(match replays.next() {
             Some(Ok(replay)) => result(findings, race, Some(&replay)),
             // Never a race that the checker does not accept.
             Some(Err(_)) => continue,

@@ -9,7 +9,7 @@ use super::snippet::snippet;
 use super::source_text::SourceText;
 use super::words::{capitalized, name_of};
 use super::{Exporter, Findings, Row, Unfinished};
-use crate::check::{Checker, HeldLock};
+use crate::check::{HeldLock, Rejection};
 use crate::replay::{PendingAccess, Replay};
 use crate::results::{ExplorationResult, LockSetResult, Summary, refutation_name, unknown_name};
 use crate::schedule::{Goal, Schedule};
@@ -164,9 +164,11 @@ impl Text {
             writeln!(out)?;
         }
         let sources = SourceText::of_findings(std::slice::from_ref(findings));
-        let checker = Checker::new(findings.trace);
+        let checker = findings.checker();
         let races = findings.shown_races();
-        for race in races.iter().take(TOLD_RACES) {
+        let told_races = &races[..races.len().min(TOLD_RACES)];
+        let schedules: Vec<&Schedule> = told_races.iter().map(|race| race.schedule).collect();
+        for (race, replay) in told_races.iter().zip(Replay::of_all(&checker, &schedules)) {
             let told = Told {
                 findings,
                 paint: self.paint,
@@ -174,7 +176,7 @@ impl Text {
                 number: race.number(),
                 rows: &race.rows,
             };
-            told.write(race.first().of, race.schedule, &checker, out)?;
+            told.write(race.first().of, race.schedule, &replay, out)?;
         }
         if let Some(more) = races.get(TOLD_RACES..).filter(|more| !more.is_empty()) {
             writeln!(out, "{}:", self.paint.access("More races".to_owned()))?;
@@ -194,7 +196,7 @@ impl Text {
                     number,
                     rows: &[],
                 };
-                told.deadlock(row.of, schedule, &checker, out)?;
+                told.deadlock(row.of, schedule, &Replay::of(&checker, schedule), out)?;
             }
         }
         let interrupted = findings.told_atomicity_violations();
@@ -207,7 +209,8 @@ impl Text {
                     number,
                     rows: &[],
                 };
-                told.atomicity_violation(row.of, others, schedule, &checker, out)?;
+                let replay = Replay::of(&checker, schedule);
+                told.atomicity_violation(row.of, others, schedule, &replay, out)?;
             }
         }
         if let Some(more) = interrupted.get(TOLD_RACES..).filter(|more| !more.is_empty()) {
@@ -444,21 +447,24 @@ pub(crate) struct Told<'a> {
 }
 
 impl Told<'_> {
-    fn write(&self, pair: &Pair, schedule: &Schedule, checker: &Checker<'_>, out: &mut dyn Write) -> io::Result<()> {
-        self.framed(schedule, checker, out, |replay, out| {
-            self.body(pair, schedule, replay, out)
-        })
+    fn write(
+        &self,
+        pair: &Pair,
+        schedule: &Schedule,
+        replay: &Result<Replay, Rejection>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        self.framed(replay, out, |replay, out| self.body(pair, schedule, replay, out))
     }
 
     /// What a schedule shows, under its title.
     fn framed(
         &self,
-        schedule: &Schedule,
-        checker: &Checker<'_>,
+        replay: &Result<Replay, Rejection>,
         out: &mut dyn Write,
         body: impl FnOnce(&Replay, &mut dyn Write) -> io::Result<()>,
     ) -> io::Result<()> {
-        let replay = match Replay::of(checker, schedule) {
+        let replay = match replay {
             Ok(replay) => replay,
             // Never a race that the checker does not accept, not even in print.
             Err(rejection) => return writeln!(out, "witness: internal error: {rejection}"),
@@ -470,7 +476,7 @@ impl Told<'_> {
         };
         let title = format!("WARNING: witness: {title}");
         writeln!(out, "{}", self.paint.warning(title))?;
-        body(&replay, out)?;
+        body(replay, out)?;
         writeln!(out, "==================\n")
     }
 
@@ -478,10 +484,10 @@ impl Told<'_> {
         &self,
         deadlock: &Deadlock,
         schedule: &Schedule,
-        checker: &Checker<'_>,
+        replay: &Result<Replay, Rejection>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        self.framed(schedule, checker, out, |replay, out| {
+        self.framed(replay, out, |replay, out| {
             self.deadlock_body(deadlock, schedule, replay, out)
         })
     }
@@ -523,10 +529,10 @@ impl Told<'_> {
         violation: &AtomicityViolation,
         others: &[usize],
         schedule: &Schedule,
-        checker: &Checker<'_>,
+        replay: &Result<Replay, Rejection>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        self.framed(schedule, checker, out, |replay, out| {
+        self.framed(replay, out, |replay, out| {
             self.atomicity_body(violation, replay, out)?;
             if !others.is_empty() {
                 let plural = if others.len() == 1 { "" } else { "es" };

@@ -8,9 +8,9 @@ mod picture;
 mod race;
 
 use super::{Exporter, Findings, Row, SourceText, Unfinished};
-use crate::check::Checker;
 use crate::replay::Replay;
 use crate::results::{ExplorationResult, Summary, tool};
+use crate::schedule::Schedule;
 use crate::symbols::printable;
 use crate::verdict::Deadlock;
 use crate::verdict::Kind;
@@ -210,14 +210,16 @@ fn keys(embedded: &[String]) -> Markup {
 
 fn trace(number: usize, findings: &Findings<'_>, sources: &Sources) -> Markup {
     let races = findings.shown_races();
-    let checker = Checker::new(findings.trace);
+    let checker = findings.checker();
+    let schedules: Vec<&Schedule> = races.iter().take(PICTURES).map(|race| race.schedule).collect();
+    let replays = Replay::of_all(&checker, &schedules);
     let told: Vec<Markup> = races
         .iter()
-        .take(PICTURES)
-        .filter_map(|race| {
+        .zip(&replays)
+        .filter_map(|(race, replay)| {
             // Never a race that the checker does not accept.
-            let replay = Replay::of(&checker, race.schedule).ok()?;
-            Some(race::section(number, findings, race, &replay, sources))
+            let replay = replay.as_ref().ok()?;
+            Some(race::section(number, findings, race, replay, sources))
         })
         .collect();
     let deadlocks = findings.shown_deadlocks().take(PICTURES).filter_map(|row| {

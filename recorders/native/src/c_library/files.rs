@@ -5,7 +5,6 @@ use crate::c_library::channels::descriptor::{self, also_uses, as_recorded};
 use crate::c_library::channels::{self, names, shared};
 use crate::c_library::epoll;
 use crate::c_library::ports::{self, Named};
-use crate::c_library::process_paths::Meant;
 use crate::platform::{memory, sys};
 use crate::runtime::accesses::{arrives, comes, error_of_call, passes, returns, returns_or_fails, writes};
 use crate::scheduling::clocks;
@@ -456,37 +455,25 @@ library! {
         shared::reads(from, at.is_null().then_some(from), pc);
         if done >= 0 { writes(at, size_of::<off_t>(), pc); }
     }
-    open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system {
-        passes_text(path, pc);
-        let meant = Meant::found_by(path, pc);
-        let path = meant.path();
+    open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": (finds system path) {
         let looks = names::opens(flags, libc::AT_FDCWD, path, pc);
     } (file, pc) {
         if looks { names::looks(libc::AT_FDCWD, path, pc); }
         file = opened(file, flags, pc);
     }
-    open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system {
-        passes_text(path, pc);
-        let meant = Meant::found_by(path, pc);
-        let path = meant.path();
+    open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": (finds system path) {
         let looks = names::opens(flags, libc::AT_FDCWD, path, pc);
     } (file, pc) {
         if looks { names::looks(libc::AT_FDCWD, path, pc); }
         file = opened(file, flags, pc);
     }
-    openat(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": system {
-        passes_text(path, pc);
-        let meant = Meant::found_by(path, pc);
-        let path = meant.path();
+    openat(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": (finds system path) {
         let looks = names::opens(flags, folder, path, pc);
     } (file, pc) {
         if looks { names::looks(folder, path, pc); }
         file = opened(file, flags, pc);
     }
-    openat64(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": system {
-        passes_text(path, pc);
-        let meant = Meant::found_by(path, pc);
-        let path = meant.path();
+    openat64(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": (finds system path) {
         let looks = names::opens(flags, folder, path, pc);
     } (file, pc) {
         if looks { names::looks(folder, path, pc); }

@@ -95,6 +95,9 @@ pub unsafe fn length(text: *const c_char) -> usize {
 /// file is not ready, unless they fail then, as `(input file flags)` and `(output file flags)` can by their flags, and `(waiting limit)` ones unless the limit is 0; `(patient attempt object)` ones try without
 /// waiting, until others have operated on the object (both are what `before` calls so); these, and `system` ones, which
 /// are as `slow`, are watched whoever calls. With a `file`, the call uses that descriptor; `(closes file)` closes it.
+/// `(means slow path)` and `(means system path)` calls give the kernel a path, which is read, and is then the one that is
+/// [meant](super::process_paths) in this run, for `before` and `after` too; `(finds system path)` ones have results that
+/// stand in a plan.
 /// `before` and `after` see the arguments, and `pc`, and record accesses.
 macro_rules! library {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty, $register:literal:
@@ -114,6 +117,7 @@ macro_rules! library {
                         let Some(inside) = inside else {
                             return $name($($argument),*);
                         };
+                        library!(@meant $how $pc);
                         $($before)*
                         $crate::c_library::library::before_writes($pc, [$($crate::c_library::library::Reach::reach($argument)),*]);
                         #[allow(unused_mut, reason = "few functions return something else than libc did")]
@@ -128,6 +132,19 @@ macro_rules! library {
         )*
         $crate::platform::export::export! { $($name = $name::body, $register;)* }
     };
+    (@meant (means $how:tt $path:ident) $pc:ident) => {
+        $crate::c_library::library::passes_text($path, $pc);
+        let meant = $crate::c_library::process_paths::Meant::by($path);
+        let $path = meant.path();
+    };
+    (@meant (finds $how:tt $path:ident) $pc:ident) => {
+        $crate::c_library::library::passes_text($path, $pc);
+        let meant = $crate::c_library::process_paths::Meant::found_by($path, $pc);
+        let $path = meant.path();
+    };
+    (@meant $how:tt $pc:ident) => {};
+    (@enter (means $how:tt $path:ident) $pc:ident) => { library!(@enter $how $pc) };
+    (@enter (finds $how:tt $path:ident) $pc:ident) => { library!(@enter $how $pc) };
     (@enter quick $pc:ident) => { $crate::runtime::accesses::enter($pc) };
     (@enter slow $pc:ident) => { $crate::runtime::accesses::enter($pc) };
     (@enter away $pc:ident) => { $crate::runtime::accesses::enter($pc) };
@@ -138,6 +155,8 @@ macro_rules! library {
     (@enter ($how:tt $file:ident $flags:ident) $pc:ident) => { $crate::c_library::channels::descriptor::enter($file, $pc) };
     (@enter ($how:tt $file:ident) $pc:ident) => { $crate::c_library::channels::descriptor::enter($file, $pc) };
     (@enter $how:tt $pc:ident) => { $crate::runtime::accesses::enter_system($pc) };
+    (@(means $how:tt $path:ident) $inside:ident, $call:expr) => { library!(@$how $inside, $call) };
+    (@(finds $how:tt $path:ident) $inside:ident, $call:expr) => { library!(@$how $inside, $call) };
     (@quick $inside:ident, $call:expr) => {{
         let result = $call;
         let _ = &$inside;

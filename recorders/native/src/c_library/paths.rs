@@ -2,7 +2,7 @@
 
 use crate::c_library::channels::names::{self, Turns};
 use crate::c_library::channels::shared;
-use crate::c_library::process_paths::Meant;
+use crate::c_library::process_paths;
 use crate::runtime::accesses::writes;
 
 use super::files;
@@ -50,29 +50,29 @@ unsafe fn opened(stream: *mut FILE, flags: c_int, pc: usize) {
 }
 
 library! {
-    access(path: *const c_char, mode: c_int) -> c_int, "rdx": system { passes_text(path, pc); let meant = Meant::by(path); let path = meant.path(); } (result, pc) {
+    access(path: *const c_char, mode: c_int) -> c_int, "rdx": (means system path) {} (result, pc) {
         names::looks(HERE, path, pc);
     }
-    eaccess(path: *const c_char, mode: c_int) -> c_int, "rdx": system { passes_text(path, pc); let meant = Meant::by(path); let path = meant.path(); } (result, pc) {
+    eaccess(path: *const c_char, mode: c_int) -> c_int, "rdx": (means system path) {} (result, pc) {
         names::looks(HERE, path, pc);
     }
-    euidaccess(path: *const c_char, mode: c_int) -> c_int, "rdx": system { passes_text(path, pc); let meant = Meant::by(path); let path = meant.path(); } (result, pc) {
+    euidaccess(path: *const c_char, mode: c_int) -> c_int, "rdx": (means system path) {} (result, pc) {
         names::looks(HERE, path, pc);
     }
-    faccessat(folder: c_int, path: *const c_char, mode: c_int, flags: c_int) -> c_int, "r8": system { passes_text(path, pc); let meant = Meant::by(path); let path = meant.path(); } (result, pc) {
+    faccessat(folder: c_int, path: *const c_char, mode: c_int, flags: c_int) -> c_int, "r8": (means system path) {} (result, pc) {
         names::looks(folder, path, pc);
     }
-    readlink(path: *const c_char, to: *mut c_char, room: usize) -> ssize_t, "rcx": system { passes_text(path, pc); let meant = Meant::found_by(path, pc); let path = meant.path(); } (len, pc) {
+    readlink(path: *const c_char, to: *mut c_char, room: usize) -> ssize_t, "rcx": (finds system path) {} (len, pc) {
         names::looks(HERE, path, pc);
-        len = meant.link(len, room, pc);
+        len = process_paths::link(path, len, room, pc);
         files::arrived(to.cast(), len, pc);
     }
-    readlinkat(folder: c_int, path: *const c_char, to: *mut c_char, room: usize) -> ssize_t, "r8": system { passes_text(path, pc); let meant = Meant::found_by(path, pc); let path = meant.path(); } (len, pc) {
+    readlinkat(folder: c_int, path: *const c_char, to: *mut c_char, room: usize) -> ssize_t, "r8": (finds system path) {} (len, pc) {
         names::looks(folder, path, pc);
-        len = meant.link(len, room, pc);
+        len = process_paths::link(path, len, room, pc);
         files::arrived(to.cast(), len, pc);
     }
-    statx(folder: c_int, path: *const c_char, flags: c_int, mask: c_uint, to: *mut Told) -> c_int, "r9": system { passes_text(path, pc); let meant = Meant::by(path); let path = meant.path(); } (result, pc) {
+    statx(folder: c_int, path: *const c_char, flags: c_int, mask: c_uint, to: *mut Told) -> c_int, "r9": (means system path) {} (result, pc) {
         names::looks(folder, path, pc);
         if result == 0 { writes(to, size_of::<Told>(), pc); }
     }
@@ -147,25 +147,21 @@ library! {
         passes_text(path, pc);
         names::writes(path, pc);
     } (result, pc) { names::looks(HERE, path, pc); }
-    opendir(path: *const c_char) -> *mut DIR, "rsi": system { reads_text(path, pc); let meant = Meant::by(path); let path = meant.path(); } (directory, pc) {
+    opendir(path: *const c_char) -> *mut DIR, "rsi": (means system path) {} (directory, pc) {
         names::looks(HERE, path, pc);
     }
     readdir(directory: *mut DIR) -> *mut dirent, "rsi": system {} (entry, pc) { listed(directory, pc); }
     readdir64(directory: *mut DIR) -> *mut dirent64, "rsi": system {} (entry, pc) { listed(directory, pc); }
-    fopen(path: *const c_char, mode: *const c_char) -> *mut FILE, "rdx": system {
-        reads_text(path, pc); reads_text(mode, pc);
-        let meant = Meant::by(path);
-        let path = meant.path();
+    fopen(path: *const c_char, mode: *const c_char) -> *mut FILE, "rdx": (means system path) {
+        reads_text(mode, pc);
         let flags = flags_of(mode);
         let looks = names::opens(flags, HERE, path, pc);
     } (stream, pc) {
         if looks { names::looks(HERE, path, pc); }
         opened(stream, flags, pc);
     }
-    fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE, "rdx": system {
-        reads_text(path, pc); reads_text(mode, pc);
-        let meant = Meant::by(path);
-        let path = meant.path();
+    fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE, "rdx": (means system path) {
+        reads_text(mode, pc);
         let flags = flags_of(mode);
         let looks = names::opens(flags, HERE, path, pc);
     } (stream, pc) {

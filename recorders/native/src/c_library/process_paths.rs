@@ -19,8 +19,11 @@ pub struct Meant {
     original: *const c_char,
     /// The one that has other numbers, with its end.
     copy: Option<[u8; ROOM]>,
-    /// It leads to an entry of a process.
-    of_process: bool,
+}
+
+/// Where below `/proc` a path leads, if it does.
+fn entry<'a>(path: *const c_char) -> Option<&'a [u8]> {
+    memory::text(path)?.to_bytes().strip_prefix(b"/proc/")
 }
 
 impl Meant {
@@ -35,32 +38,24 @@ impl Meant {
     }
 
     fn with(path: *const c_char, was_found: bool) -> Meant {
-        let mut meant = Meant {
+        Meant {
             original: path,
-            copy: None,
-            of_process: false,
-        };
-        let known = memory::text(path).map(core::ffi::CStr::to_bytes);
-        let Some(entry) = known.and_then(|text| text.strip_prefix(b"/proc/")) else {
-            return meant;
-        };
-        meant.of_process = entry.first().is_some_and(u8::is_ascii_digit);
-        meant.copy = translated(entry, was_found);
-        meant
+            copy: entry(path).and_then(|entry| translated(entry, was_found)),
+        }
     }
 
     /// What to give the system.
     pub fn path(&self) -> *const c_char {
         self.copy.as_ref().map_or(self.original, |copy| copy.as_ptr().cast())
     }
+}
 
-    /// How long the name is to which a link led that the caller has read into so much room.
-    pub fn link(&self, len: ssize_t, room: usize, pc: usize) -> ssize_t {
-        if self.of_process {
-            (returns_or_fails(len as i64, pc) as ssize_t).min(room as ssize_t)
-        } else {
-            len
-        }
+/// How long the name is to which a link led that the caller has read into so much room.
+pub fn link(path: *const c_char, len: ssize_t, room: usize, pc: usize) -> ssize_t {
+    if entry(path).is_some_and(|entry| entry.first().is_some_and(u8::is_ascii_digit)) {
+        (returns_or_fails(len as i64, pc) as ssize_t).min(room as ssize_t)
+    } else {
+        len
     }
 }
 

@@ -1,7 +1,6 @@
 //! Small structures that the system fills in: times, file states, sets of signals, results of waiting.
 
 use crate::c_library::channels::{names, shared};
-use crate::c_library::process_paths::Meant;
 use crate::runtime::accesses::{arrives, comes, passes, reads, returns, writes};
 use crate::runtime::process_numbers;
 use crate::scheduling::clocks;
@@ -112,33 +111,33 @@ library! {
     strftime(to: *mut c_char, room: usize, format: *const c_char, time: *const tm) -> usize, "r8": slow {
         date(time, pc, reads);
     } (len, pc) { if len > 0 { writes(to, len + 1, pc); } }
-    stat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { passes_text(path, pc); let meant = Meant::by(path); let path = meant.path(); } (result, pc) {
+    stat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": (means slow path) {} (result, pc) {
         names::looks(libc::AT_FDCWD, path, pc);
         if result == 0 { told(to, pc); }
     }
-    lstat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { passes_text(path, pc); let meant = Meant::by(path); let path = meant.path(); } (result, pc) {
+    lstat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": (means slow path) {} (result, pc) {
         names::looks(libc::AT_FDCWD, path, pc);
         if result == 0 { told(to, pc); }
     }
     fstat(file: c_int, to: *mut FileState) -> c_int, "rdx": (slow file) {} (result, pc) {
         if result == 0 { told(to, pc); }
     }
-    fstatat(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": slow { passes_text(path, pc); let meant = Meant::by(path); let path = meant.path(); } (result, pc) {
+    fstatat(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": (means slow path) {} (result, pc) {
         names::looks(folder, path, pc);
         if result == 0 { told(to, pc); }
     }
-    stat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { passes_text(path, pc); let meant = Meant::by(path); let path = meant.path(); } (result, pc) {
+    stat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": (means slow path) {} (result, pc) {
         names::looks(libc::AT_FDCWD, path, pc);
         if result == 0 { told(to, pc); }
     }
-    lstat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { passes_text(path, pc); let meant = Meant::by(path); let path = meant.path(); } (result, pc) {
+    lstat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": (means slow path) {} (result, pc) {
         names::looks(libc::AT_FDCWD, path, pc);
         if result == 0 { told(to, pc); }
     }
     fstat64(file: c_int, to: *mut FileState) -> c_int, "rdx": (slow file) {} (result, pc) {
         if result == 0 { told(to, pc); }
     }
-    fstatat64(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": slow { passes_text(path, pc); let meant = Meant::by(path); let path = meant.path(); } (result, pc) {
+    fstatat64(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": (means slow path) {} (result, pc) {
         names::looks(folder, path, pc);
         if result == 0 { told(to, pc); }
     }
