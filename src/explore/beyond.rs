@@ -94,7 +94,7 @@ const FAMILIES: [&str; 34] = [
 ];
 
 /// Single functions of the kind.
-const FUNCTIONS: [&str; 118] = [
+const FUNCTIONS: [&str; 129] = [
     "abort",
     "abs",
     "aligned_alloc",
@@ -118,6 +118,8 @@ const FUNCTIONS: [&str; 118] = [
     "fwrite",
     "gmon_start__",
     "isoc99_sscanf",
+    "labs",
+    "llabs",
     "malloc",
     "mallopt",
     "memalign",
@@ -199,7 +201,9 @@ const FUNCTIONS: [&str; 118] = [
     "sched_yield",
     "sleep",
     "snprintf",
+    "snprintf_chk",
     "sprintf",
+    "sprintf_chk",
     "stack_chk_fail",
     "stderr",
     "stdout",
@@ -212,7 +216,88 @@ const FUNCTIONS: [&str; 118] = [
     "strtol",
     "strtoul",
     "usleep",
+    "vfprintf",
+    "vfprintf_chk",
+    "vprintf",
+    "vprintf_chk",
     "vsnprintf",
+    "vsnprintf_chk",
+    "vsprintf",
+    "vsprintf_chk",
+];
+
+/// Functions of `libm`, without the letter for their type at the end. What they return follows from their arguments and
+/// the calling thread's own rounding mode; they change nothing but its `errno` and its floating-point flags. Not here is
+/// what stores a result through a pointer (`modf`, `frexp`, `sincos`), which would not be recorded, or in a variable of
+/// all threads (`lgamma`).
+const MATHEMATICS: [&str; 58] = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "copysign",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "exp10",
+    "exp2",
+    "expm1",
+    "fabs",
+    "fdim",
+    "finite",
+    "floor",
+    "fma",
+    "fmax",
+    "fmin",
+    "fmod",
+    "fpclassify",
+    "hypot",
+    "ilogb",
+    "isinf",
+    "isnan",
+    "ldexp",
+    "llrint",
+    "llround",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logb",
+    "lrint",
+    "lround",
+    "nearbyint",
+    "nextafter",
+    "pow",
+    "remainder",
+    "rint",
+    "round",
+    "roundeven",
+    "scalbln",
+    "scalbn",
+    "signbit",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "tgamma",
+    "trunc",
+];
+
+/// Those that look at or change a thread's floating-point flags or its rounding mode, in no memory of the program's.
+const FLOATING_POINT: [&str; 5] = [
+    "feclearexcept",
+    "fegetround",
+    "feraiseexcept",
+    "fesetround",
+    "fetestexcept",
 ];
 
 /// How many names are told.
@@ -246,6 +331,7 @@ pub fn beyond(tables: &Tables) -> Vec<Reservation> {
             || is(&CLOCKS, name)
             || is(&PROCESSES, name)
             || is(&FUNCTIONS, name)
+            || is_of_libm(name)
             || FAMILIES.iter().any(|family| name.starts_with(family))
     };
     let unknown: Vec<&str> = taken.iter().filter(|name| !known(name)).map(String::as_str).collect();
@@ -260,4 +346,52 @@ pub fn beyond(tables: &Tables) -> Vec<Reservation> {
         )));
     }
     all
+}
+
+/// Whether this is a function of `libm` that depends on its caller alone, of whichever floating-point type.
+fn is_of_libm(name: &str) -> bool {
+    let of_double = name.strip_suffix(['f', 'l']).unwrap_or(name);
+    FLOATING_POINT.contains(&name) || MATHEMATICS.contains(&name) || MATHEMATICS.contains(&of_double)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_libm_are_known_for_each_type_unless_they_leave_something() {
+        for name in [
+            "sin",
+            "sinf",
+            "sinl",
+            "erf",
+            "ceilf",
+            "atan2l",
+            "fpclassifyf",
+            "fesetround",
+        ] {
+            assert!(is_of_libm(name), "{name}");
+        }
+        for name in [
+            "modf",
+            "modff",
+            "frexpl",
+            "sincos",
+            "lgamma",
+            "lgammaf",
+            "fesetroundf",
+            "sinff",
+            "s",
+            "",
+        ] {
+            assert!(!is_of_libm(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn lists_are_in_order_and_have_each_name_once() {
+        for names in [&FUNCTIONS[..], &MATHEMATICS, &FLOATING_POINT, &SIGNALS, &FAMILIES] {
+            assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+        }
+    }
 }

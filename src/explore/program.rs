@@ -26,7 +26,7 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
-use trace_format::{Ending, ProgramEnd, ReadError, TraceFile};
+use trace_format::{Ending, ProgramEnd, ReadError, Tables, TraceFile};
 use twox_hash::XxHash64;
 
 /// The journal's name in the folder.
@@ -99,8 +99,9 @@ const SEEDS_APART: u64 = 1 << 32;
 /// runs.
 const TOO_LONG: u64 = 100_000;
 
-/// And runs of so many, in which threads take so many times what others take, too. What a search finds there is what
-/// comes first.
+/// And runs of so many, in which threads take so many times what others take, too: what a search finds there is what
+/// comes first. So are runs of as many of a program that calls what no run shows. A search of all that its runs do
+/// would not say that every schedule is covered, and costs several times as much as a run.
 const LONG: u64 = 20_000;
 const MANY_MEETINGS: u64 = 1_000;
 
@@ -660,23 +661,33 @@ impl Program {
             });
         }
         let mut shown = Run::of_trace_with(&trace, pictures).map_err(read)?;
-        let beyond = self.beyond.get_or_insert_with(|| {
-            let mut beyond = beyond(trace.tables());
+        shown.reservations.extend(self.beyond(trace.tables()).iter().cloned());
+        Ok(shown)
+    }
+
+    /// What the program may do that no run of it shows.
+    fn beyond(&mut self, tables: &Tables) -> &[Reservation] {
+        self.beyond.get_or_insert_with(|| {
+            let mut beyond = beyond(tables);
             if self.fails_if.iter().any(FailsIf::needs_output) {
                 beyond.push(Reservation::Output);
             }
             beyond
-        });
-        shown.reservations.extend(beyond.iter().cloned());
-        Ok(shown)
+        })
     }
 
     /// Whether a run is too long to be searched.
-    fn is_too_long(&self, number: usize, trace: &TraceFile) -> Result<bool, ReadError> {
-        if trace.len() < self.too_long && (number > 0 || trace.len() < LONG || meetings(trace)? < MANY_MEETINGS) {
-            return Ok(false);
-        }
-        Ok(!(was_cut(trace) && waits_in_a_loop(trace)))
+    fn is_too_long(&mut self, number: usize, trace: &TraceFile) -> Result<bool, ReadError> {
+        let is_too_long = trace.len() >= self.too_long
+            || number == 0
+                && trace.len() >= LONG
+                && (meetings(trace)? >= MANY_MEETINGS || self.never_ends_exhausted(trace.tables()));
+        Ok(is_too_long && !(was_cut(trace) && waits_in_a_loop(trace)))
+    }
+
+    /// Whether something stands against *exhausted*, whatever runs show.
+    fn never_ends_exhausted(&mut self, tables: &Tables) -> bool {
+        self.beyond(tables).iter().any(|beyond| !beyond.is_assumption())
     }
 
     /// How a run ended.

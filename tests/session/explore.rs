@@ -221,6 +221,18 @@ fn every_count_of_a_semaphore_is_covered() {
     );
 }
 
+#[test]
+fn functions_of_libm_leave_nothing_open() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/session/programs/calculates.c");
+    let program = Program::compile("explore-calculates", &source, &["-lm".to_owned()]);
+    let outcome = explore_again(&program, &[]).expect(&[0]).unwrap();
+    assert!(
+        outcome.stdout.contains("EXHAUSTED: every schedule"),
+        "{}",
+        outcome.stdout
+    );
+}
+
 fn is_left_open(name: &str, source: &str, arguments: &[&str], status: i32, why: &str) {
     let (_, outcome) = explore(name, source, &["--runs", "3", "--timeout", "2"], arguments);
     let outcome = outcome.expect(&[status]).unwrap();
@@ -726,6 +738,24 @@ fn a_run_in_which_threads_meet_a_thousand_times_is_not_searched() {
     let outcome = outcome.expect(&[68]).unwrap();
     assert!(outcome.stdout.contains("is too long to search"), "{}", outcome.stdout);
     assert_eq!(shown_by(&outcome, "FOUND: the program "), "runs/2.bin");
+}
+
+#[test]
+fn a_long_run_is_searched_only_if_that_may_end_exhausted() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/session/programs/seldom_meets.c");
+    let program = Program::compile("explore-seldom-meets", &source, &[]);
+    let outcome = explore_again(&program, &[]).expect(&[0]).unwrap();
+    let first = trace_format::TraceFile::open(&program.folder.join("runs/1.bin")).unwrap();
+    assert!((20_000..100_000).contains(&first.len()), "{}", first.len());
+    assert!(
+        outcome.stdout.contains("EXHAUSTED: every schedule"),
+        "{}",
+        outcome.stdout
+    );
+    let program = Program::compile("explore-seldom-meets-and-calls", &source, &["-DCALLS".to_owned()]);
+    let outcome = explore_again(&program, &["--runs", "4"]).expect(&[3]).unwrap();
+    assert!(outcome.stdout.contains("is too long to search"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("(4 runs, "), "{}", outcome.stdout);
 }
 
 #[test]
