@@ -49,6 +49,8 @@ pub(crate) struct Translator<W: Write = PartialFile> {
     reaped: Vec<(u32, u32)>,
     /// What each thread waited for last.
     waits: BTreeMap<u32, PendingInfo>,
+    /// The threads that have ended, each with the number of its last event.
+    ended: BTreeMap<u32, u64>,
     /// The program said that it ends.
     finished: bool,
     /// The description is on file.
@@ -115,6 +117,7 @@ impl<W: Write> Translator<W> {
             pictures: Vec::new(),
             reaped: Vec::new(),
             waits: BTreeMap::new(),
+            ended: BTreeMap::new(),
             finished: false,
             begun: false,
         }
@@ -207,7 +210,11 @@ impl<W: Write> Translator<W> {
             stack: StackId(death.stack.load(Relaxed)),
             addr: death.addr.load(Relaxed),
         });
-        let mut pending: Vec<_> = self.waits.values().cloned().chain(death).collect();
+        // Else whoever asks who waits at the end would have to look for the last event of each thread, all over the trace.
+        // (Where that was cut, its end may be missing.)
+        let has_ended = |thread| self.ended.get(thread).is_some_and(|&last| last < self.writer.events());
+        let waits = self.waits.iter().filter(|(thread, _)| !has_ended(*thread));
+        let mut pending: Vec<_> = waits.map(|(_, wait)| wait.clone()).chain(death).collect();
         pending.sort_by_key(|pending| pending.before);
         pending
     }
@@ -353,6 +360,9 @@ impl<W: Write> Translator<W> {
                     before,
                     words: words.iter().map(|&word| u64::from_le_bytes(word)).collect(),
                 });
+            }
+            Row::Ended { thread, before } => {
+                self.ended.insert(thread, before);
             }
             Row::Reaped { process, status } => self.reaped.push((process, status)),
             Row::Note(note) => self.note(note),

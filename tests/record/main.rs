@@ -110,6 +110,15 @@ fn condition_variables() {
 }
 
 #[test]
+fn whoever_has_ended_waits_for_nothing() {
+    // Reading back to the last event of each thread that ever waited took longer than recording.
+    for recorded in Program::instrumented("conditions", "waits_are_over").record_often() {
+        let waiting = &recorded.tables.meta.pending;
+        assert!(waiting.is_empty(), "{waiting:?}");
+    }
+}
+
+#[test]
 fn locks_taken_and_not_taken() {
     for recorded in Program::instrumented("locks", "locks").record_often() {
         assert_eq!(count(&recorded, |op| matches!(op, Op::AcquireFailed { .. })), 5);

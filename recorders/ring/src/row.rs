@@ -127,6 +127,13 @@ pub enum Row {
         /// The number of events before.
         before: u64,
     },
+    /// A thread ends, with the next event: it does not wait any more.
+    Ended {
+        /// Its number.
+        thread: u32,
+        /// The number of events before.
+        before: u64,
+    },
     /// See [`Note`].
     Note(Note),
     /// A process that came of this one has ended, and was waited for.
@@ -206,6 +213,7 @@ impl Row {
             ),
             Row::Reaped { process, status } => ([head(13, process), status.into(), 0, 0], 2),
             Row::Picture { thread, before } => ([head(16, thread), before, 0, 0], 2),
+            Row::Ended { thread, before } => ([head(17, thread), before, 0, 0], 2),
             Row::Block { end, events } => ([head(10, events), end, 0, 0], 2),
         }
     }
@@ -290,6 +298,10 @@ impl Row {
             16 => {
                 let (thread, before) = (number, a);
                 (Row::Picture { thread, before }, 2)
+            }
+            17 => {
+                let (thread, before) = (number, a);
+                (Row::Ended { thread, before }, 2)
             }
             13 => {
                 let (process, status) = (number, a as u32);
@@ -388,6 +400,10 @@ mod tests {
             Row::Picture {
                 thread: 3,
                 before: 1 << 40,
+            },
+            Row::Ended {
+                thread: u32::MAX,
+                before: 1 << 41,
             },
             Row::Reaped {
                 process: u32::MAX,

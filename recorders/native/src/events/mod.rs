@@ -505,7 +505,13 @@ fn rare(record: Record) {
             });
             at(0, kind::BEGIN, 0);
         }
-        Record::End { pc } => at(pc, kind::END, 0),
+        Record::End { pc } => {
+            // SAFETY: as in `Stream::hit`.
+            let before = unsafe { RING.events() };
+            let thread = running();
+            send(Row::Ended { thread, before });
+            at(pc, kind::END, 0);
+        }
         Record::Fork { pc, child } => {
             with_tables(|tables| tables.thread(child));
             send(Row::Parent {
