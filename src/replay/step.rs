@@ -231,7 +231,7 @@ mod tests {
         };
         let mut schedules: Vec<Schedule> = (0..7).rev().map(|turn| witness(turn, Goal::Race)).collect();
         // One has to be watched from the start; one is rejected, since its goal is no race; one has nothing as recorded.
-        schedules.push(witness(2, |a, b| Goal::UnorderedRace(a, b)));
+        schedules.push(witness(2, Goal::UnorderedRace));
         schedules.push(witness(3, |a, b| Goal::Race(a, EventId(b.0 - 2))));
         schedules[0].as_recorded = 0;
         let checker = Lazily::of(&trace, None);

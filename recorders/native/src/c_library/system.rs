@@ -6,7 +6,7 @@ use crate::runtime::process_numbers;
 use crate::scheduling::clocks;
 use crate::signals::waited_for;
 
-use super::library::{passes_text, reads_text, writes_text};
+use super::library::{reads_text, writes_text};
 use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ptr;
