@@ -100,9 +100,12 @@ impl Words<'_> {
     fn unknown(&self, unknown: &Unknown, instances: &Instances) -> String {
         match unknown {
             Unknown::Budget => "the solver's budget ran out on at least one instance; --budget raises it".to_owned(),
-            Unknown::Steps => "witness's own solver ran out of steps, and Z3 was not asked: --solver both asks it, in \
-                               traces of up to 50,000 events; a shorter run may be decided (record --max-events)"
-                .to_owned(),
+            Unknown::Steps => {
+                "witness's own solver ran out of steps, or unrecorded code changes what it would have to \
+                               know, and Z3 was not asked: --solver both asks it, in traces of up to 50,000 events; a \
+                               shorter run may be decided (record --max-events)"
+                    .to_owned()
+            }
             Unknown::Instances => {
                 let open = instances.total.saturating_sub(instances.ordered + instances.locked);
                 format!(
