@@ -15,6 +15,7 @@
 //! places where a run rarely is: what it does a thousand times chance tries in other orders, too, but hardly ever what
 //! it does once, in the middle.
 
+mod kept;
 mod later;
 
 pub(super) use later::{Orders, left_of_stage};
@@ -22,8 +23,9 @@ pub(super) use later::{Orders, left_of_stage};
 use crate::session::Step;
 use crate::trace::{EventId, ThreadId, Trace, Wakes};
 use hashbrown::{HashMap, HashSet};
+use kept::Kept;
 use later::{Paths, Place};
-use recorder_ring::plan::Words;
+use recorder_ring::plan::{self, Words};
 use std::collections::VecDeque;
 use trace_format::{CodePosition, Event, ObjectId, Op, ReadError, StackId, TraceFile};
 
@@ -59,8 +61,8 @@ const MOST_PLACES: usize = 256;
 /// Points of a thread that wait until it has given a lock back; of the first of more, that is not waited for.
 const MOST_COMING: usize = 1 << 12;
 
-/// Events of a trace that is kept as steps, of 24 bytes each.
-const MOST_KEPT: u64 = 4_000_000;
+/// Events of the traces that are kept as steps: two of the longest that are usual, in at most 12 bytes an event.
+const MOST_KEPT: u64 = 20_000_000;
 
 /// Code positions that need not be asked about: a power of two.
 const RECENT: usize = 1 << 10;
@@ -198,7 +200,7 @@ pub(super) struct Delays {
     forks: HashMap<ThreadId, (EventId, ThreadId)>,
     promising: u32,
     /// The trace as steps of a plan, once these were asked for.
-    kept: Vec<(ThreadId, Words)>,
+    kept: Kept,
 }
 
 /// A walk over the trace.
@@ -383,7 +385,7 @@ impl Delays {
             woken,
             forks,
             promising: 0,
-            kept: Vec::new(),
+            kept: Kept::default(),
         };
         let (paths, mut seen) = (Paths::of(delays.file.tables()), HashSet::new());
         let mut are_new = vec![false; times.len()];
@@ -535,7 +537,7 @@ impl Delays {
 
     /// Gives the memory back that they take.
     fn forget_steps(&mut self) {
-        self.kept = Vec::new();
+        self.kept = Kept::default();
     }
 
     /// Shows each event up to the last one as a step of a plan. What a trace of usual length has is kept: to decode it
@@ -555,14 +557,12 @@ impl Delays {
                 see(EventId(number as u32), event.thread, &|| words(number, event));
             });
         }
-        if kept.is_empty() {
-            each_event(file, u64::MAX, |number, event| {
-                kept.push((event.thread, words(number, event)))
-            })?;
+        if kept.len() == 0 {
+            each_event(file, u64::MAX, |number, event| kept.push(words(number, event)))?;
         }
-        let until = kept.len().min(last as usize + 1);
-        for (number, (thread, words)) in (0..).zip(&kept[..until]) {
-            see(EventId(number), *thread, &|| *words);
+        for (number, words) in (0..).zip(kept.steps().take(last as usize + 1)) {
+            let thread = ThreadId(plan::Step::decode(words).thread);
+            see(EventId(number), thread, &|| words);
         }
         Ok(())
     }

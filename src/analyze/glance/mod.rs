@@ -40,6 +40,14 @@ const DIGESTS_OF_A_PAIR: u32 = 3;
 /// And how many such pairs in a trace.
 const FAR_PAIRS: usize = 200;
 
+/// A digest takes some fifty times as long for an event as a look. So after the first looks, pairs of which something
+/// orders all accesses wait for one until it has one event for so many that were looked at.
+const LOOKS_WITH_DIGESTS: u32 = 10;
+const EVENTS_FOR_ONE_DIGESTED: u64 = 200;
+
+/// A run of few events takes as long as one of so many: most of that is the program's start.
+const EVENTS_OF_A_RUN: u64 = 500_000;
+
 /// For windows and digests: few instances, and no solver that takes the whole of a trace.
 const CLOSELY: Options = Options {
     instances: Some(3),
@@ -73,6 +81,9 @@ pub struct Glance {
     /// Whether the first trace was looked at.
     has_begun: bool,
     looks: u32,
+    /// Events of the traces that were looked at, as long as their runs took, and of digests.
+    looked_at: u64,
+    digested: u64,
     /// Traces of which nothing more is said.
     passed: u32,
     /// Those of them that may have had something new, after others that did not.
@@ -133,6 +144,7 @@ impl Glance {
     /// [`ReadError`], if a block of the file cannot be read.
     pub fn is_worthwhile(&mut self, file: &TraceFile) -> Result<bool, ReadError> {
         self.looks += 1;
+        self.looked_at += file.len().max(EVENTS_OF_A_RUN);
         // What was unknown is not forgotten as long as another trace may decide it.
         let undecided = self
             .far
@@ -214,13 +226,17 @@ impl Glance {
         let mut new: Vec<(bool, Positions)> = new.map(|(&pair, far)| (!far.is_concurrent, pair)).collect();
         new.sort_unstable();
         let mut new: Vec<Positions> = new.into_iter().map(|(_, pair)| pair).collect();
-        let left = new.split_off(new.len().min(FAR_PAIRS));
+        let circles = scan.circles.iter().filter(|circle| !self.circles.contains(*circle));
+        let circles: HashSet<CodePosition> = circles.flat_map(|&(outer, inner)| [outer, inner]).collect();
+        let is_urgent = new.first().is_some_and(|&pair| scan.far[&pair].is_concurrent) || !circles.is_empty();
+        let may_digest =
+            self.looks <= LOOKS_WITH_DIGESTS || self.digested.saturating_mul(EVENTS_FOR_ONE_DIGESTED) <= self.looked_at;
+        let most = if is_urgent || may_digest { FAR_PAIRS } else { 0 };
+        let left = new.split_off(new.len().min(most));
         let mut seen = Digested {
             left: left.into_iter().collect(),
             ..Digested::default()
         };
-        let circles = scan.circles.iter().filter(|circle| !self.circles.contains(*circle));
-        let circles: HashSet<CodePosition> = circles.flat_map(|&(outer, inner)| [outer, inner]).collect();
         if new.is_empty() && circles.is_empty() {
             return Ok(seen);
         }
@@ -239,7 +255,13 @@ impl Glance {
         if accesses.is_empty() && circles.is_empty() {
             return Ok(seen);
         }
-        let events = scan.told_with(file, &accesses)?;
+        // Behind the last one comes what takes time, and hardly ever what a schedule needs.
+        let until = match circles.is_empty() {
+            true => accesses.iter().max().map_or(0, |last| last + scan::BEHIND),
+            false => u64::MAX,
+        };
+        let events = scan.told_with(file, &accesses, until)?;
+        self.digested += events.len() as u64;
         let trace = Trace::of_part(tables_within(file.tables()), &events);
         if let Err(error) = validate(&trace) {
             tracing::info!(?error, "a digest is no execution");

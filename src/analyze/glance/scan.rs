@@ -10,7 +10,7 @@ use trace_format::{CodePosition, Event, MemRange, ObjectId, Op, ReadError, Table
 
 /// Events before the first of two accesses that their window has, and behind the second one.
 const BEFORE: u64 = 1_000;
-const BEHIND: u64 = 200;
+pub(super) const BEHIND: u64 = 200;
 
 /// How far apart two accesses may be for a window.
 const SPAN: u64 = 4_000;
@@ -40,7 +40,7 @@ const FAR_INSTANCES: usize = 3;
 const WATCHED: usize = 1 << 16;
 
 /// Of a trace's events, one of so many is kept as what threads do to one another, and this many in any case.
-const EVENTS_FOR_ONE_TOLD: u64 = 40;
+const EVENTS_FOR_ONE_TOLD: u64 = 20;
 const TOLD_AT_LEAST: u64 = 30_000;
 
 /// Pieces of memory by which threads may tell one another something are known by a table of so many: which thread
@@ -246,10 +246,11 @@ impl Scan {
         Ok(())
     }
 
-    /// What threads do to one another, and some accesses besides, as a part of the run that is told without the others.
-    /// What these read and write nobody tells, unless threads tell something by it.
-    pub(super) fn told_with(&self, file: &TraceFile, accesses: &[u64]) -> Result<Vec<Event>, ReadError> {
-        let mut all = self.told.clone();
+    /// What threads do to one another up to an event, and some accesses besides, as a part of the run that is told
+    /// without the others. What these read and write nobody tells, unless threads tell something by it.
+    pub(super) fn told_with(&self, file: &TraceFile, accesses: &[u64], until: u64) -> Result<Vec<Event>, ReadError> {
+        let count = self.told.partition_point(|&(number, _)| number < until);
+        let mut all = self.told[..count].to_vec();
         let known: HashSet<u64> = all.iter().map(|&(number, _)| number).collect();
         let others = accesses.iter().filter(|number| !known.contains(*number));
         let others = others.map(|&number| (number, number + 1)).collect();

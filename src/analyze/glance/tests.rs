@@ -368,8 +368,8 @@ fn locks_that_are_taken_in_a_circle_are_worth_an_analysis() {
     assert_eq!(looks(&mut making), [true, false]);
 }
 
-#[test]
-fn analyses_for_new_code_become_fewer_if_they_prove_nothing() {
+/// The looks that say that a trace is worth its analysis, if each has a new pair far apart, and analyses prove nothing.
+fn analyses_in_vain(mut is_free: impl FnMut(&mut Glance)) -> Vec<u64> {
     let mut glance = Glance::new();
     glance.begin(&Making::new().work(100).file()).unwrap();
     let mut analyses = Vec::new();
@@ -377,11 +377,25 @@ fn analyses_for_new_code_become_fewer_if_they_prove_nothing() {
         let mut making = Making::new();
         making.add(1, 100 + 2 * run, write(FLAG, 1)).work(100);
         let file = making.add(2, 101 + 2 * run, write(FLAG, 2)).file();
+        is_free(&mut glance);
         if glance.is_worthwhile(&file).unwrap() {
             analyses.push(run);
             let trace = Trace::from_events(file.tables().clone(), &[]);
             glance.note(&trace, &Analysis::default());
         }
     }
-    assert_eq!(analyses, [1, 2, 4, 8, 16, 32, 64]);
+    analyses
+}
+
+#[test]
+fn analyses_for_new_code_become_fewer_if_they_prove_nothing() {
+    let digests_cost_nothing = |glance: &mut Glance| glance.digested = 0;
+    assert_eq!(analyses_in_vain(digests_cost_nothing), [1, 2, 4, 8, 16, 32, 64]);
+}
+
+#[test]
+fn after_the_first_looks_digests_of_what_something_orders_wait_until_they_are_little_of_all() {
+    let digests_are_large = |glance: &mut Glance| glance.digested += 100_000;
+    assert_eq!(analyses_in_vain(digests_are_large), [1, 2, 4, 8]);
+    assert_eq!(analyses_in_vain(|_| {}), [1, 2, 4, 8, 16, 32, 64]);
 }
