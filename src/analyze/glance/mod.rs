@@ -43,10 +43,10 @@ const FAR_PAIRS: usize = 200;
 /// A digest takes some fifty times as long for an event as a look. So after the first looks, pairs of which something
 /// orders all accesses wait for one until it has one event for so many that were looked at.
 const LOOKS_WITH_DIGESTS: u32 = 10;
-const EVENTS_FOR_ONE_DIGESTED: u64 = 200;
+const EVENTS_FOR_ONE_DIGESTED: u64 = 500;
 
 /// A run of few events takes as long as one of so many: most of that is the program's start.
-const EVENTS_OF_A_RUN: u64 = 500_000;
+const EVENTS_OF_A_RUN: u64 = 1_000_000;
 
 /// For windows and digests: few instances, and no solver that takes the whole of a trace.
 const CLOSELY: Options = Options {

@@ -86,6 +86,9 @@ pub(super) struct Scan {
     pub told_until: u64,
     most_told: usize,
     tellers: Vec<u8>,
+    /// Which pieces of memory those are, by their numbers: apart from them, since most are others by the time that one is
+    /// looked for, and what was there needs not be loaded then.
+    numbers: Vec<u64>,
     memory: Vec<Piece>,
     /// A bit for each position in the code, by its hash: whether accesses from there are kept in a table of their own, in
     /// which nothing is pushed out.
@@ -188,7 +191,6 @@ struct Last {
 /// The last accesses of a piece: a write, and reads of two threads.
 #[derive(Clone, Copy, Default)]
 struct Piece {
-    number: u64,
     write: Last,
     reads: [Last; 2],
 }
@@ -211,6 +213,7 @@ impl Scan {
         }
         let semaphores = (0..).map(ObjectId).zip(&tables.objects);
         Scan {
+            numbers: vec![0; PIECES],
             memory: vec![Piece::default(); PIECES],
             tellers: vec![NOBODY; TELLERS],
             threads: vec![thread; threads],
@@ -439,15 +442,18 @@ impl Scan {
 
     #[inline(always)]
     fn access_piece(&mut self, number: u64, now: Last, writes: bool) {
-        let piece = &mut self.memory[number as usize % PIECES];
-        if piece.number != number {
-            *piece = Piece::of(number);
-        } else if piece.conflicts(&now, writes) {
-            // A copy, so that the original never has to leave the processor's registers.
-            let (before, copy) = (*piece, now);
-            self.compare_with(&before, &copy, writes);
+        let row = number as usize % PIECES;
+        if self.numbers[row] != number {
+            self.numbers[row] = number;
+            self.memory[row] = Piece::first(now, writes);
+        } else {
+            if self.memory[row].conflicts(&now, writes) {
+                // A copy, so that the original never has to leave the processor's registers.
+                let (before, copy) = (self.memory[row], now);
+                self.compare_with(&before, &copy, writes);
+            }
+            self.memory[row].note(now, writes);
         }
-        self.memory[number as usize % PIECES].note(now, writes);
         if self.watches && self.is_watched(now.at) {
             let copy = now;
             self.watch(number, &copy, writes);
@@ -462,7 +468,7 @@ impl Scan {
 
     #[inline(never)]
     fn watch(&mut self, number: u64, now: &Last, writes: bool) {
-        let piece = *self.kept.entry(number).or_insert_with(|| Piece::of(number));
+        let piece = *self.kept.entry(number).or_default();
         if piece.conflicts(now, writes) {
             self.compare_with(&piece, now, writes);
         }
@@ -520,8 +526,7 @@ impl Scan {
         let size = self.blocks.get(&addr).map_or(0, |&(size, _)| size);
         let pieces = size.div_ceil(PIECE).min(MANY_PIECES);
         for piece in (addr / PIECE..).take(pieces as usize) {
-            let known = self.memory[piece as usize % PIECES];
-            if known.number == piece {
+            if self.numbers[piece as usize % PIECES] == piece {
                 let now = Last {
                     bytes: u8::MAX,
                     ..self.last(number, event)
@@ -538,15 +543,15 @@ impl Scan {
             self.kept.retain(|piece, _| !pieces.contains(piece));
         }
         if pieces.end - pieces.start > MANY_PIECES {
-            for piece in self.memory.iter_mut().filter(|piece| pieces.contains(&piece.number)) {
-                *piece = Piece::default();
+            for number in self.numbers.iter_mut().filter(|number| pieces.contains(*number)) {
+                *number = 0;
             }
             return;
         }
         for number in pieces {
-            let piece = &mut self.memory[number as usize % PIECES];
-            if piece.number == number {
-                *piece = Piece::default();
+            let known = &mut self.numbers[number as usize % PIECES];
+            if *known == number {
+                *known = 0;
             }
         }
     }
@@ -736,11 +741,13 @@ impl Last {
 }
 
 impl Piece {
-    /// A piece that was not accessed.
-    fn of(number: u64) -> Piece {
+    /// A piece that was accessed once.
+    #[inline(always)]
+    fn first(now: Last, writes: bool) -> Piece {
+        let none = Last::default();
         Piece {
-            number,
-            ..Piece::default()
+            write: if writes { now } else { none },
+            reads: [if writes { none } else { now }, none],
         }
     }
 
