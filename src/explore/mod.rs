@@ -88,10 +88,12 @@ const OPENINGS_AT_ONCE: usize = 16;
 /// As many states are searched before the solver is asked, unless the bound is less.
 const STATES_FIRST: usize = 200_000;
 
-/// Of each search so many branches are run, one for each of these runs that were made before, and this many at most: a
-/// search costs more, the more runs have shown, while a run more or less matters less. It does not depend on how many
-/// runs are made at the same time, so that nothing else does.
+/// Of each search as many branches are run as runs were made before, and [this many](MOST_OF_A_SEARCH) at most: a search
+/// costs more, the more runs have shown, while a run more or less matters less. Of the first searches for failures, which
+/// cost little and serve to find one in few runs, only one for so many runs, until there are so many. It does not depend
+/// on how many runs are made at the same time, so that nothing else does.
 const RUNS_FOR_ONE_MORE: usize = 4;
+const RUNS_UNTIL_MOST_FAIL: usize = 16;
 
 /// As many branches of a search are run at most before the next one.
 pub const MOST_OF_A_SEARCH: usize = 64;
@@ -588,7 +590,7 @@ impl<S: Session> Exploring<'_, '_, S> {
 
     /// How many branches of one search are run before the next one.
     fn at_once(&self) -> usize {
-        (self.progress.runs / RUNS_FOR_ONE_MORE).clamp(1, MOST_OF_A_SEARCH)
+        self.progress.runs.clamp(1, MOST_OF_A_SEARCH)
     }
 
     /// Runs the program along each of these, as far as bounds allow, and learns from all. Breaks when the exploration
@@ -600,6 +602,7 @@ impl<S: Session> Exploring<'_, '_, S> {
     ) -> Result<ControlFlow<()>, S::Error> {
         let left = self.options.runs.saturating_sub(self.progress.runs);
         let allowed = &batch[..batch.len().min(left)];
+        tracing::info!(branches = allowed.len(), "runs branches that a search found");
         let mut all = Vec::new();
         let mut stopped = false;
         for together in allowed.chunks(self.options.jobs.max(1)) {
@@ -644,7 +647,10 @@ impl<S: Session> Exploring<'_, '_, S> {
             if histories < self.near_comes_at {
                 break;
             }
-            let batch = self.next_near(self.at_once());
+            let batch = self.next_near(match self.progress.runs {
+                few @ ..RUNS_UNTIL_MOST_FAIL => (few / RUNS_FOR_ONE_MORE).max(1),
+                _ => self.at_once(),
+            });
             self.near_runs += batch.len();
             if batch.is_empty() {
                 if self.progress.runs >= RUNS_BEFORE_LOOKING_AHEAD {

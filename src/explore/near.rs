@@ -29,7 +29,7 @@ use super::states::{AFTER_PARTIAL_DEADLOCKS, Limits, Walk};
 use super::tables::{AccessKind, Act, Class, Held, Tables};
 use crate::forest::{Forest, Outcome, Reservation};
 use hashbrown::HashMap;
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 /// Turns that are simulated at most. Then what was found so far has to do.
@@ -219,6 +219,8 @@ struct Past {
     turns: Chains<Turn>,
     /// Who accessed shared cells.
     log: Chains<Accessed>,
+    /// What a thread can do next is asked at each step: the memory for the answer.
+    asked: Cell<Vec<Turn>>,
 }
 
 /// Sequences that share their beginnings.
@@ -762,15 +764,24 @@ impl<'t> Simulation<'t> {
         )
     }
 
+    /// What a thread can do next.
+    fn with_turns<R>(&self, thread: u32, answer: impl FnOnce(&[Turn]) -> R) -> R {
+        let mut turns = self.past.asked.take();
+        turns.clear();
+        self.state.turns(self.tables, thread, &mut turns);
+        let answer = answer(&turns);
+        self.past.asked.set(turns);
+        answer
+    }
+
     /// The first turn of a thread that leads to where runs have been. One that ends the program is left alone.
     fn known_turn(&self, thread: u32) -> Option<Turn> {
-        let mut turns = Vec::new();
-        self.state.turns(self.tables, thread, &mut turns);
         let edges = &self.class(thread).edges;
-        turns.into_iter().find(|turn| match turn.goes {
+        let is_known = |turn: &&Turn| match turn.goes {
             Goes::Along(edge) => self.tables.class(edges[edge as usize].to).act != Act::Stops,
             Goes::Stays | Goes::Open(_) | Goes::OpenRead => false,
-        })
+        };
+        self.with_turns(thread, |turns| turns.iter().find(is_known).copied())
     }
 
     fn advance_by_one(&mut self, thread: u32) -> bool {
@@ -809,14 +820,13 @@ impl<'t> Simulation<'t> {
         if !self.is_there(thread) {
             return None;
         }
-        let mut turns = Vec::new();
-        self.state.turns(self.tables, thread, &mut turns);
         let at = self.state.at[thread as usize];
-        turns.into_iter().find_map(|turn| match turn.goes {
+        let key = |turn: &Turn| match turn.goes {
             Goes::Open(Opening::GivesUp) | Goes::Along(_) | Goes::Stays => None,
             Goes::Open(opening) => Some(Key::Known(at, opening)),
             Goes::OpenRead => Some(Key::Read(at, self.state.would_see(self.class(thread)))),
-        })
+        };
+        self.with_turns(thread, |turns| turns.iter().find_map(key))
     }
 
     /// Where that was written which a thread's next operation would read; 0 if it was there at first.
@@ -828,24 +838,21 @@ impl<'t> Simulation<'t> {
 
     /// Whether a thread cannot go on, unless it gives up, of which nothing is known.
     fn asks_patience(&self, thread: u32) -> bool {
-        let mut turns = Vec::new();
-        self.state.turns(self.tables, thread, &mut turns);
-        matches!(turns[..], [turn] if turn.goes == Goes::Open(Opening::GivesUp))
+        self.with_turns(
+            thread,
+            |turns| matches!(turns, [turn] if turn.goes == Goes::Open(Opening::GivesUp)),
+        )
     }
 
     /// Whether all that a thread does next is to end the program.
     fn ends_program(&self, thread: u32) -> bool {
         let class = self.class(thread);
-        let mut turns = Vec::new();
-        self.state.turns(self.tables, thread, &mut turns);
         let stops = |turn: &Turn| matches!(turn.goes, Goes::Along(edge) if self.tables.only_stops(class, edge));
-        class.act == Act::Stops || !turns.is_empty() && turns.iter().all(stops)
+        class.act == Act::Stops || self.with_turns(thread, |turns| !turns.is_empty() && turns.iter().all(stops))
     }
 
     fn waits_for_ever(&self, thread: u32) -> bool {
-        let mut turns = Vec::new();
-        self.state.turns(self.tables, thread, &mut turns);
-        turns.is_empty()
+        self.with_turns(thread, <[Turn]>::is_empty)
     }
 
     /// Whether what is open comes of steps between which another thread came: the one that stood still has accessed,
