@@ -152,12 +152,15 @@ impl<'s, 't> Search<'s, 't> {
         for &event in self.ending.pending {
             self.native.needs.raise_to_pending(&mut cut, event);
         }
+        let mut closed = vec![0; cut.len()];
         if self.based {
-            for (thread, needed) in (0..).map(ThreadId).zip(&mut cut) {
-                *needed = (*needed).max(self.native.trace.events_before(thread, self.from));
+            // What an event needs comes before it in π, too.
+            for ((thread, needed), closed) in (0..).map(ThreadId).zip(&mut cut).zip(&mut closed) {
+                *closed = self.native.trace.events_before(thread, self.from);
+                *needed = (*needed).max(*closed);
             }
         }
-        let mut state = State::new(cut);
+        let mut state = State::new(cut, closed);
         for (first, second) in self.ending.in_order() {
             state.order(first, second);
         }
@@ -277,11 +280,16 @@ impl<'s, 't> Search<'s, 't> {
     /// Adds the events that those of the cut need.
     fn close(&self, state: &mut State) -> Result<(), Contradiction> {
         let trace = self.native.trace;
-        let mut joined = vec![0; state.cut.len()];
-        while let Some(thread) = (0..joined.len()).find(|&thread| joined[thread] < state.cut[thread]) {
-            joined[thread] = state.cut[thread];
-            let last = trace.program_order(ThreadId(thread as u32))[state.cut[thread] as usize - 1];
-            self.native.needs.relation().raise(&mut state.cut, last);
+        let mut grown = true;
+        while std::mem::take(&mut grown) {
+            for thread in 0..state.cut.len() {
+                if state.closed[thread] < state.cut[thread] {
+                    state.closed[thread] = state.cut[thread];
+                    let last = trace.program_order(ThreadId(thread as u32))[state.cut[thread] as usize - 1];
+                    self.native.needs.relation().raise(&mut state.cut, last);
+                    grown = true;
+                }
+            }
         }
         let reached = |event: EventId| state.cut[trace.thread(event).index()] > trace.place(event);
         if self.ending.spared().any(reached) {

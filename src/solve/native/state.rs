@@ -13,13 +13,19 @@ pub(super) struct Contradiction;
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) cut: Vec<u32>,
+    /// How many events of each thread are known to bring nothing more that is needed.
+    pub(super) closed: Vec<u32>,
     /// Edges beyond program order and what is needed before, sorted by the event they lead to.
     edges: Vec<(EventId, EventId)>,
 }
 
 impl State {
-    pub(super) fn new(cut: Vec<u32>) -> State {
-        State { cut, edges: Vec::new() }
+    pub(super) fn new(cut: Vec<u32>, closed: Vec<u32>) -> State {
+        State {
+            cut,
+            closed,
+            edges: Vec::new(),
+        }
     }
 
     /// Adds an edge. Returns whether it is new.
@@ -40,6 +46,26 @@ impl State {
             first => &self.edges[first as usize - 1..],
         };
         &edges[..edges.partition_point(|&(to, _)| to == event)]
+    }
+}
+
+/// How far the making of an order has come in a thread.
+#[derive(Clone, Copy)]
+struct Head {
+    /// The number of its next event, and the place of that.
+    number: u32,
+    place: u32,
+    /// How many are done.
+    done: u32,
+}
+
+impl Default for Head {
+    fn default() -> Head {
+        Head {
+            number: 0,
+            place: u32::MAX,
+            done: 0,
+        }
     }
 }
 
@@ -89,10 +115,14 @@ impl Clocks {
             .map(|thread| window.looked.before(thread, first[thread.index()]))
             .collect();
         let mut start = vec![0; threads];
+        // Per thread, how many of its events are to be done.
+        let mut events = vec![0; threads];
         let mut total = 0;
         for thread in ids() {
             start[thread.index()] = total;
-            total += window.looked.before(thread, state.cut[thread.index()]) - outside[thread.index()];
+            let within = window.looked.before(thread, state.cut[thread.index()]) - outside[thread.index()];
+            events[thread.index()] = within;
+            total += within;
         }
         if total as usize > most {
             return Ok(None);
@@ -110,62 +140,72 @@ impl Clocks {
             outside,
         };
         window.begin(&state.edges);
-        let next = |window: &Window<'_, '_>, thread: ThreadId, place: u32| {
-            window.looked.next(thread, place).unwrap_or(u32::MAX)
-        };
-        // Per thread, the place of the first event that is not done, and how many are.
-        let mut heads: Vec<u32> = ids()
-            .map(|thread| next(window, thread, clocks.first[thread.index()]))
-            .collect();
-        let mut done = vec![0; threads];
+        // Per thread, the number of the first event that is not done, its place, and how many are done.
+        let mut heads = Vec::with_capacity(threads);
+        for thread in ids() {
+            heads.push(match events[thread.index()] {
+                0 => Head::default(),
+                _ => {
+                    let number = window.decode_behind(thread, 0, clocks.first[thread.index()]);
+                    let place = window.event(number).1;
+                    Head { number, place, done: 0 }
+                }
+            });
+        }
         // Threads whose next event waits for another event, by that event's thread.
         let mut waiting: Vec<Vec<ThreadId>> = vec![Vec::new(); threads];
-        let mut ready: BinaryHeap<Reverse<(EventId, u32)>> = BinaryHeap::new();
+        let mut ready: BinaryHeap<Reverse<(EventId, ThreadId)>> = BinaryHeap::new();
         // Per thread, how many of the events that its next one waits for are known to be done: some wait for thousands.
         let mut found = vec![0; threads];
-        let mut offer =
-            |window: &mut Window<'_, '_>, thread: ThreadId, heads: &[u32], waiting: &mut [Vec<ThreadId>]| {
-                let place = heads[thread.index()];
-                if place >= state.cut[thread.index()] {
+        let mut offer = |window: &Window<'_, '_>, thread: ThreadId, heads: &[Head], waiting: &mut [Vec<ThreadId>]| {
+            let Head { number, done, .. } = heads[thread.index()];
+            if done >= events[thread.index()] {
+                return None;
+            }
+            let (event, _) = window.event(number);
+            let inside =
+                |source: EventId| source >= from && trace.place(source) < state.cut[trace.thread(source).index()];
+            let missing = |source: EventId| {
+                let head = heads[trace.thread(source).index()];
+                trace.place(source) >= head.place && inside(source)
+            };
+            let (incoming, edges) = (window.incoming(number), state.sources(event, window.first_edge(number)));
+            let found = &mut found[thread.index()];
+            while *found < incoming.len() + edges.len() {
+                let source = match incoming.get(*found) {
+                    Some(&source) => source,
+                    None => edges[*found - incoming.len()].1,
+                };
+                if missing(source) {
+                    waiting[trace.thread(source).index()].push(thread);
                     return None;
                 }
-                let event = trace.program_order(thread)[place as usize];
-                let number = window.decode(event);
-                let inside =
-                    |source: EventId| source >= from && trace.place(source) < state.cut[trace.thread(source).index()];
-                let missing =
-                    |source: EventId| trace.place(source) >= heads[trace.thread(source).index()] && inside(source);
-                let (incoming, edges) = (window.incoming(number), state.sources(event, window.first_edge(number)));
-                let found = &mut found[thread.index()];
-                while *found < incoming.len() + edges.len() {
-                    let source = match incoming.get(*found) {
-                        Some(&source) => source,
-                        None => edges[*found - incoming.len()].1,
-                    };
-                    if missing(source) {
-                        waiting[trace.thread(source).index()].push(thread);
-                        return None;
-                    }
-                    *found += 1;
-                }
-                *found = 0;
-                Some((event, number))
-            };
+                *found += 1;
+            }
+            *found = 0;
+            Some((event, thread))
+        };
         for thread in ids() {
             ready.extend(offer(window, thread, &heads, &mut waiting).map(Reverse));
         }
         let mut turn = ready.pop();
-        while let Some(Reverse((event, number))) = turn {
-            let thread = trace.thread(event);
-            clocks.fill(window, state, (event, number), done[thread.index()]);
+        while let Some(Reverse((event, thread))) = turn {
+            let head = &mut heads[thread.index()];
+            let number = head.number;
+            clocks.fill(window, state, thread, (event, number), head.done);
             if clocks.counts.len() > most.max(threads) {
                 return Ok(None);
             }
             clocks.order.push(event);
             clocks.numbers.push(number);
             clocks.last = clocks.last.max(event);
-            done[thread.index()] += 1;
-            heads[thread.index()] = next(window, thread, trace.place(event) + 1);
+            head.done += 1;
+            if head.done < events[thread.index()] {
+                head.number = window.decode_behind(thread, head.done, head.place + 1);
+                head.place = window.event(head.number).1;
+            } else {
+                head.place = u32::MAX;
+            }
             let next = offer(window, thread, &heads, &mut waiting);
             for waiter in std::mem::take(&mut waiting[thread.index()]) {
                 ready.extend(offer(window, waiter, &heads, &mut waiting).map(Reverse));
@@ -188,9 +228,15 @@ impl Clocks {
     }
 
     /// Fills in what precedes an event, with its number in the window, behind so many others of its thread.
-    fn fill(&mut self, window: &Window<'_, '_>, state: &State, (event, number): (EventId, u32), behind: u32) {
-        let trace = window.trace();
-        let thread = trace.thread(event).index();
+    fn fill(
+        &mut self,
+        window: &Window<'_, '_>,
+        state: &State,
+        thread: ThreadId,
+        (event, number): (EventId, u32),
+        behind: u32,
+    ) {
+        let (trace, thread) = (window.trace(), thread.index());
         let here = (self.start[thread] + behind) as usize;
         let before = if behind > 0 { self.row[here - 1] } else { 0 };
         let mut mine = before;
