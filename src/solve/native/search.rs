@@ -133,7 +133,7 @@ impl<'s, 't> Search<'s, 't> {
     /// An order of the window's part of a prefix, or that there is none; `None` if it was not decided.
     #[allow(clippy::option_option, reason = "found, refuted, or not decided")]
     pub(super) fn run(&mut self) -> Option<Option<Vec<EventId>>> {
-        self.solve(self.start())
+        self.solve(self.start(), None)
     }
 
     /// Whether the prefix must contain an event of the window whose needs this solver does not know, so that it cannot
@@ -168,9 +168,9 @@ impl<'s, 't> Search<'s, 't> {
     }
 
     #[allow(clippy::option_option, reason = "found, refuted, or not decided")]
-    fn solve(&mut self, mut state: State) -> Option<Option<Vec<EventId>>> {
+    fn solve(&mut self, mut state: State, earlier: Option<&Clocks>) -> Option<Option<Vec<EventId>>> {
         self.left = self.left.checked_sub(1)?;
-        let clocks = match self.saturate(&mut state) {
+        let clocks = match self.saturate(&mut state, earlier) {
             Ok(clocks) => clocks?,
             Err(Contradiction) => return Some(None),
         };
@@ -185,7 +185,7 @@ impl<'s, 't> Search<'s, 't> {
                         self.include(&mut next, before);
                         next.order(before, after);
                     }
-                    if let Some(order) = self.solve(next)? {
+                    if let Some(order) = self.solve(next, Some(&clocks))? {
                         return Some(Some(order));
                     }
                 }
@@ -201,7 +201,7 @@ impl<'s, 't> Search<'s, 't> {
                         next.order(begin, notify);
                     }
                     self.served.insert(end, notify);
-                    let found = self.solve(next);
+                    let found = self.solve(next, Some(&clocks));
                     self.served.remove(&end);
                     if let Some(order) = found? {
                         return Some(Some(order));
@@ -212,7 +212,7 @@ impl<'s, 't> Search<'s, 't> {
             Some(Violation::Writer(read, cell, writers)) => {
                 for writer in writers {
                     self.chosen.insert((read, cell), writer);
-                    let found = self.solve(state.clone());
+                    let found = self.solve(state.clone(), Some(&clocks));
                     self.chosen.remove(&(read, cell));
                     if let Some(order) = found? {
                         return Some(Some(order));
@@ -247,11 +247,13 @@ impl<'s, 't> Search<'s, 't> {
 
     /// Adds what follows from the cut and its edges, until nothing more does.
     /// `None`: that is more work than one window may cost.
-    fn saturate(&mut self, state: &mut State) -> Result<Option<Clocks>, Contradiction> {
+    fn saturate(&mut self, state: &mut State, earlier: Option<&Clocks>) -> Result<Option<Clocks>, Contradiction> {
+        let mut last = None;
         loop {
             self.close(state)?;
             let left = self.work.get() as usize;
-            let clocks = Clocks::of(&mut self.window, self.native, self.from, state, left)?;
+            let earlier = last.as_ref().or(earlier);
+            let clocks = Clocks::of(&mut self.window, self.native, self.from, state, earlier, left)?;
             let Some(clocks) = clocks.filter(|clocks| self.spend(clocks.work())) else {
                 self.is_spent = true;
                 return Ok(None);
@@ -268,6 +270,7 @@ impl<'s, 't> Search<'s, 't> {
             if !by_locks && !by_reads && !by_choices && !by_conditions {
                 return Ok(Some(clocks));
             }
+            last = Some(clocks);
         }
     }
 

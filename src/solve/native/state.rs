@@ -3,6 +3,7 @@
 use super::Native;
 use super::window::Window;
 use crate::trace::{EventId, ThreadId};
+use hashbrown::HashSet;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -17,6 +18,8 @@ pub(super) struct State {
     pub(super) closed: Vec<u32>,
     /// Edges beyond program order and what is needed before, sorted by the event they lead to.
     edges: Vec<(EventId, EventId)>,
+    /// Those that the last order did not know, each with where it leads to first.
+    added: Vec<(EventId, EventId)>,
 }
 
 impl State {
@@ -25,6 +28,7 @@ impl State {
             cut,
             closed,
             edges: Vec::new(),
+            added: Vec::new(),
         }
     }
 
@@ -34,6 +38,7 @@ impl State {
             Ok(_) => false,
             Err(at) => {
                 self.edges.insert(at, (after, before));
+                self.added.push((after, before));
                 true
             }
         }
@@ -97,12 +102,14 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    /// `None` if that takes more than `most` events or counts.
+    /// `None` if that takes more than `most` events or counts. `earlier`: those of the same window for what the state
+    /// was before, with which these begin as far as nothing that was added since changes anything.
     pub(super) fn of(
         window: &mut Window<'_, '_>,
         native: &Native<'_>,
         from: EventId,
-        state: &State,
+        state: &mut State,
+        earlier: Option<&Clocks>,
         most: usize,
     ) -> Result<Option<Clocks>, Contradiction> {
         let trace = native.trace;
@@ -140,17 +147,24 @@ impl Clocks {
             outside,
         };
         window.begin(&state.edges);
-        // Per thread, the number of the first event that is not done, its place, and how many are done.
+        let added = std::mem::take(&mut state.added);
+        let state = &*state;
+        let done = match earlier {
+            Some(earlier) => clocks.begin_as(earlier, window, state, &added, &events),
+            None => vec![(0, 0); threads],
+        };
+        if clocks.counts.len() > most.max(threads) {
+            return Ok(None);
+        }
         let mut heads = Vec::with_capacity(threads);
-        for thread in ids() {
-            heads.push(match events[thread.index()] {
-                0 => Head::default(),
-                _ => {
-                    let number = window.decode_behind(thread, 0, clocks.first[thread.index()]);
-                    let place = window.event(number).1;
-                    Head { number, place, done: 0 }
-                }
-            });
+        for (thread, (done, behind)) in ids().zip(done) {
+            let mut head = Head::default();
+            if done < events[thread.index()] {
+                let first = clocks.first[thread.index()];
+                head.number = window.decode_behind(thread, done, first.max(behind));
+                head.place = window.event(head.number).1;
+            }
+            heads.push(Head { done, ..head });
         }
         // Threads whose next event waits for another event, by that event's thread.
         let mut waiting: Vec<Vec<ThreadId>> = vec![Vec::new(); threads];
@@ -225,6 +239,73 @@ impl Clocks {
         } else {
             Err(Contradiction)
         }
+    }
+
+    /// Begins like an earlier order, up to the first event that what was added since may concern: an event that a new
+    /// edge leads to, or one behind which the first further event of a thread could come. `events`: how many there are
+    /// of each thread. Returns how many of each are done, and the place behind the last of them.
+    fn begin_as(
+        &mut self,
+        earlier: &Clocks,
+        window: &mut Window<'_, '_>,
+        state: &State,
+        added: &[(EventId, EventId)],
+        events: &[u32],
+    ) -> Vec<(u32, u32)> {
+        let trace = window.trace();
+        let mut done = vec![(0, 0); self.threads];
+        let is_new = |source: EventId| {
+            let thread = trace.thread(source).index();
+            (earlier.until[thread]..self.until[thread]).contains(&trace.place(source))
+        };
+        let concerned = state.edges.iter().filter(|&&(_, source)| is_new(source)).chain(added);
+        let concerned: HashSet<u32> = concerned.map(|&(to, _)| window.decode(to)).collect();
+        // Per thread with further events, how many the earlier order had of it, and the first further one.
+        let mut further = vec![(u32::MAX, EventId(u32::MAX)); self.threads];
+        let mut next_further = EventId(u32::MAX);
+        for (thread, further) in (0..).map(ThreadId).zip(&mut further) {
+            let (before, after) = (earlier.until[thread.index()], self.until[thread.index()]);
+            if before == after {
+                continue;
+            }
+            let known = earlier.events(window, thread);
+            if known < events[thread.index()] {
+                let place = before.max(self.first[thread.index()]);
+                let number = window.decode_behind(thread, known, place);
+                *further = (known, window.event(number).0);
+                if known == 0 {
+                    next_further = next_further.min(further.1);
+                }
+            }
+        }
+        let mut rows = 0;
+        for (event, number) in earlier.numbered() {
+            if event > next_further || (window.first_edge(number) != 0 && concerned.contains(&number)) {
+                break;
+            }
+            let thread = trace.thread(event).index();
+            let (count, behind) = &mut done[thread];
+            let row = earlier.row[(earlier.start[thread] + *count) as usize];
+            self.row[(self.start[thread] + *count) as usize] = row;
+            rows = rows.max(row);
+            *count += 1;
+            *behind = window.event(number).1 + 1;
+            let (known, first) = further[thread];
+            if *count == known {
+                next_further = next_further.min(first);
+            }
+            self.order.push(event);
+            self.numbers.push(number);
+            self.last = self.last.max(event);
+        }
+        // Rows are made in the order of the events.
+        self.counts = earlier.counts[..(rows as usize + 1) * self.threads].to_vec();
+        done
+    }
+
+    /// How many events of a thread there are.
+    fn events(&self, window: &Window<'_, '_>, thread: ThreadId) -> u32 {
+        window.looked.before(thread, self.until[thread.index()]) - self.outside[thread.index()]
     }
 
     /// Fills in what precedes an event, with its number in the window, behind so many others of its thread.

@@ -239,7 +239,7 @@ impl<'s, 't> Window<'s, 't> {
     }
 
     /// Decodes an event that orders look at, unless that is done; returns its number.
-    fn decode(&mut self, event: EventId) -> u32 {
+    pub(super) fn decode(&mut self, event: EventId) -> u32 {
         let (native, from) = (self.native, self.from);
         let trace = native.trace;
         let (thread, place) = (trace.thread(event), trace.place(event));
