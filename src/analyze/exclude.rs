@@ -75,10 +75,8 @@ impl Decider<'_> {
             return (example, self.unless_cut(verdict));
         }
         let excluded = matches!(verdict, Verdict::Refuted(_) | Verdict::NotInTrace(_));
-        match self
-            .never_after_free(sites)
-            .filter(|_| excluded && self.options.form == Form::Prefix)
-        {
+        let after_free = (excluded && self.options.form == Form::Prefix).then(|| self.never_after_free(sites));
+        match after_free.flatten() {
             // The weaker word of the two.
             Some((_, Verdict::Refuted(_))) if matches!(verdict, Verdict::NotInTrace(_)) => (example, verdict),
             Some((example, verdict)) => (example, self.unless_cut(verdict)),

@@ -133,7 +133,7 @@ impl<'s, 't> Search<'s, 't> {
     /// An order of the window's part of a prefix, or that there is none; `None` if it was not decided.
     #[allow(clippy::option_option, reason = "found, refuted, or not decided")]
     pub(super) fn run(&mut self) -> Option<Option<Vec<EventId>>> {
-        self.solve(self.start())
+        self.solve(self.start(), None)
     }
 
     /// Whether the prefix must contain an event of the window whose needs this solver does not know, so that it cannot
@@ -152,12 +152,15 @@ impl<'s, 't> Search<'s, 't> {
         for &event in self.ending.pending {
             self.native.needs.raise_to_pending(&mut cut, event);
         }
+        let mut closed = vec![0; cut.len()];
         if self.based {
-            for (thread, needed) in (0..).map(ThreadId).zip(&mut cut) {
-                *needed = (*needed).max(self.native.trace.events_before(thread, self.from));
+            // What an event needs comes before it in π, too.
+            for ((thread, needed), closed) in (0..).map(ThreadId).zip(&mut cut).zip(&mut closed) {
+                *closed = self.native.trace.events_before(thread, self.from);
+                *needed = (*needed).max(*closed);
             }
         }
-        let mut state = State::new(cut);
+        let mut state = State::new(cut, closed);
         for (first, second) in self.ending.in_order() {
             state.order(first, second);
         }
@@ -165,9 +168,9 @@ impl<'s, 't> Search<'s, 't> {
     }
 
     #[allow(clippy::option_option, reason = "found, refuted, or not decided")]
-    fn solve(&mut self, mut state: State) -> Option<Option<Vec<EventId>>> {
+    fn solve(&mut self, mut state: State, earlier: Option<&Clocks>) -> Option<Option<Vec<EventId>>> {
         self.left = self.left.checked_sub(1)?;
-        let clocks = match self.saturate(&mut state) {
+        let clocks = match self.saturate(&mut state, earlier) {
             Ok(clocks) => clocks?,
             Err(Contradiction) => return Some(None),
         };
@@ -182,7 +185,7 @@ impl<'s, 't> Search<'s, 't> {
                         self.include(&mut next, before);
                         next.order(before, after);
                     }
-                    if let Some(order) = self.solve(next)? {
+                    if let Some(order) = self.solve(next, Some(&clocks))? {
                         return Some(Some(order));
                     }
                 }
@@ -198,7 +201,7 @@ impl<'s, 't> Search<'s, 't> {
                         next.order(begin, notify);
                     }
                     self.served.insert(end, notify);
-                    let found = self.solve(next);
+                    let found = self.solve(next, Some(&clocks));
                     self.served.remove(&end);
                     if let Some(order) = found? {
                         return Some(Some(order));
@@ -209,7 +212,7 @@ impl<'s, 't> Search<'s, 't> {
             Some(Violation::Writer(read, cell, writers)) => {
                 for writer in writers {
                     self.chosen.insert((read, cell), writer);
-                    let found = self.solve(state.clone());
+                    let found = self.solve(state.clone(), Some(&clocks));
                     self.chosen.remove(&(read, cell));
                     if let Some(order) = found? {
                         return Some(Some(order));
@@ -244,11 +247,13 @@ impl<'s, 't> Search<'s, 't> {
 
     /// Adds what follows from the cut and its edges, until nothing more does.
     /// `None`: that is more work than one window may cost.
-    fn saturate(&mut self, state: &mut State) -> Result<Option<Clocks>, Contradiction> {
+    fn saturate(&mut self, state: &mut State, earlier: Option<&Clocks>) -> Result<Option<Clocks>, Contradiction> {
+        let mut last = None;
         loop {
             self.close(state)?;
             let left = self.work.get() as usize;
-            let clocks = Clocks::of(&mut self.window, self.native, self.from, state, left)?;
+            let earlier = last.as_ref().or(earlier);
+            let clocks = Clocks::of(&mut self.window, self.native, self.from, state, earlier, left)?;
             let Some(clocks) = clocks.filter(|clocks| self.spend(clocks.work())) else {
                 self.is_spent = true;
                 return Ok(None);
@@ -265,6 +270,7 @@ impl<'s, 't> Search<'s, 't> {
             if !by_locks && !by_reads && !by_choices && !by_conditions {
                 return Ok(Some(clocks));
             }
+            last = Some(clocks);
         }
     }
 
@@ -277,11 +283,16 @@ impl<'s, 't> Search<'s, 't> {
     /// Adds the events that those of the cut need.
     fn close(&self, state: &mut State) -> Result<(), Contradiction> {
         let trace = self.native.trace;
-        let mut joined = vec![0; state.cut.len()];
-        while let Some(thread) = (0..joined.len()).find(|&thread| joined[thread] < state.cut[thread]) {
-            joined[thread] = state.cut[thread];
-            let last = trace.program_order(ThreadId(thread as u32))[state.cut[thread] as usize - 1];
-            self.native.needs.relation().raise(&mut state.cut, last);
+        let mut grown = true;
+        while std::mem::take(&mut grown) {
+            for thread in 0..state.cut.len() {
+                if state.closed[thread] < state.cut[thread] {
+                    state.closed[thread] = state.cut[thread];
+                    let last = trace.program_order(ThreadId(thread as u32))[state.cut[thread] as usize - 1];
+                    self.native.needs.relation().raise(&mut state.cut, last);
+                    grown = true;
+                }
+            }
         }
         let reached = |event: EventId| state.cut[trace.thread(event).index()] > trace.place(event);
         if self.ending.spared().any(reached) {

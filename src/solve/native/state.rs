@@ -3,6 +3,7 @@
 use super::Native;
 use super::window::Window;
 use crate::trace::{EventId, ThreadId};
+use hashbrown::HashSet;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -13,13 +14,22 @@ pub(super) struct Contradiction;
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) cut: Vec<u32>,
+    /// How many events of each thread are known to bring nothing more that is needed.
+    pub(super) closed: Vec<u32>,
     /// Edges beyond program order and what is needed before, sorted by the event they lead to.
     edges: Vec<(EventId, EventId)>,
+    /// Those that the last order did not know, each with where it leads to first.
+    added: Vec<(EventId, EventId)>,
 }
 
 impl State {
-    pub(super) fn new(cut: Vec<u32>) -> State {
-        State { cut, edges: Vec::new() }
+    pub(super) fn new(cut: Vec<u32>, closed: Vec<u32>) -> State {
+        State {
+            cut,
+            closed,
+            edges: Vec::new(),
+            added: Vec::new(),
+        }
     }
 
     /// Adds an edge. Returns whether it is new.
@@ -28,6 +38,7 @@ impl State {
             Ok(_) => false,
             Err(at) => {
                 self.edges.insert(at, (after, before));
+                self.added.push((after, before));
                 true
             }
         }
@@ -40,6 +51,26 @@ impl State {
             first => &self.edges[first as usize - 1..],
         };
         &edges[..edges.partition_point(|&(to, _)| to == event)]
+    }
+}
+
+/// How far the making of an order has come in a thread.
+#[derive(Clone, Copy)]
+struct Head {
+    /// The number of its next event, and the place of that.
+    number: u32,
+    place: u32,
+    /// How many are done.
+    done: u32,
+}
+
+impl Default for Head {
+    fn default() -> Head {
+        Head {
+            number: 0,
+            place: u32::MAX,
+            done: 0,
+        }
     }
 }
 
@@ -71,12 +102,14 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    /// `None` if that takes more than `most` events or counts.
+    /// `None` if that takes more than `most` events or counts. `earlier`: those of the same window for what the state
+    /// was before, with which these begin as far as nothing that was added since changes anything.
     pub(super) fn of(
         window: &mut Window<'_, '_>,
         native: &Native<'_>,
         from: EventId,
-        state: &State,
+        state: &mut State,
+        earlier: Option<&Clocks>,
         most: usize,
     ) -> Result<Option<Clocks>, Contradiction> {
         let trace = native.trace;
@@ -89,10 +122,14 @@ impl Clocks {
             .map(|thread| window.looked.before(thread, first[thread.index()]))
             .collect();
         let mut start = vec![0; threads];
+        // Per thread, how many of its events are to be done.
+        let mut events = vec![0; threads];
         let mut total = 0;
         for thread in ids() {
             start[thread.index()] = total;
-            total += window.looked.before(thread, state.cut[thread.index()]) - outside[thread.index()];
+            let within = window.looked.before(thread, state.cut[thread.index()]) - outside[thread.index()];
+            events[thread.index()] = within;
+            total += within;
         }
         if total as usize > most {
             return Ok(None);
@@ -110,62 +147,79 @@ impl Clocks {
             outside,
         };
         window.begin(&state.edges);
-        let next = |window: &Window<'_, '_>, thread: ThreadId, place: u32| {
-            window.looked.next(thread, place).unwrap_or(u32::MAX)
+        let added = std::mem::take(&mut state.added);
+        let state = &*state;
+        let done = match earlier {
+            Some(earlier) => clocks.begin_as(earlier, window, state, &added, &events),
+            None => vec![(0, 0); threads],
         };
-        // Per thread, the place of the first event that is not done, and how many are.
-        let mut heads: Vec<u32> = ids()
-            .map(|thread| next(window, thread, clocks.first[thread.index()]))
-            .collect();
-        let mut done = vec![0; threads];
+        if clocks.counts.len() > most.max(threads) {
+            return Ok(None);
+        }
+        let mut heads = Vec::with_capacity(threads);
+        for (thread, (done, behind)) in ids().zip(done) {
+            let mut head = Head::default();
+            if done < events[thread.index()] {
+                let first = clocks.first[thread.index()];
+                head.number = window.decode_behind(thread, done, first.max(behind));
+                head.place = window.event(head.number).1;
+            }
+            heads.push(Head { done, ..head });
+        }
         // Threads whose next event waits for another event, by that event's thread.
         let mut waiting: Vec<Vec<ThreadId>> = vec![Vec::new(); threads];
-        let mut ready: BinaryHeap<Reverse<(EventId, u32)>> = BinaryHeap::new();
+        let mut ready: BinaryHeap<Reverse<(EventId, ThreadId)>> = BinaryHeap::new();
         // Per thread, how many of the events that its next one waits for are known to be done: some wait for thousands.
         let mut found = vec![0; threads];
-        let mut offer =
-            |window: &mut Window<'_, '_>, thread: ThreadId, heads: &[u32], waiting: &mut [Vec<ThreadId>]| {
-                let place = heads[thread.index()];
-                if place >= state.cut[thread.index()] {
+        let mut offer = |window: &Window<'_, '_>, thread: ThreadId, heads: &[Head], waiting: &mut [Vec<ThreadId>]| {
+            let Head { number, done, .. } = heads[thread.index()];
+            if done >= events[thread.index()] {
+                return None;
+            }
+            let (event, _) = window.event(number);
+            let inside =
+                |source: EventId| source >= from && trace.place(source) < state.cut[trace.thread(source).index()];
+            let missing = |source: EventId| {
+                let head = heads[trace.thread(source).index()];
+                trace.place(source) >= head.place && inside(source)
+            };
+            let (incoming, edges) = (window.incoming(number), state.sources(event, window.first_edge(number)));
+            let found = &mut found[thread.index()];
+            while *found < incoming.len() + edges.len() {
+                let source = match incoming.get(*found) {
+                    Some(&source) => source,
+                    None => edges[*found - incoming.len()].1,
+                };
+                if missing(source) {
+                    waiting[trace.thread(source).index()].push(thread);
                     return None;
                 }
-                let event = trace.program_order(thread)[place as usize];
-                let number = window.decode(event);
-                let inside =
-                    |source: EventId| source >= from && trace.place(source) < state.cut[trace.thread(source).index()];
-                let missing =
-                    |source: EventId| trace.place(source) >= heads[trace.thread(source).index()] && inside(source);
-                let (incoming, edges) = (window.incoming(number), state.sources(event, window.first_edge(number)));
-                let found = &mut found[thread.index()];
-                while *found < incoming.len() + edges.len() {
-                    let source = match incoming.get(*found) {
-                        Some(&source) => source,
-                        None => edges[*found - incoming.len()].1,
-                    };
-                    if missing(source) {
-                        waiting[trace.thread(source).index()].push(thread);
-                        return None;
-                    }
-                    *found += 1;
-                }
-                *found = 0;
-                Some((event, number))
-            };
+                *found += 1;
+            }
+            *found = 0;
+            Some((event, thread))
+        };
         for thread in ids() {
             ready.extend(offer(window, thread, &heads, &mut waiting).map(Reverse));
         }
         let mut turn = ready.pop();
-        while let Some(Reverse((event, number))) = turn {
-            let thread = trace.thread(event);
-            clocks.fill(window, state, (event, number), done[thread.index()]);
+        while let Some(Reverse((event, thread))) = turn {
+            let head = &mut heads[thread.index()];
+            let number = head.number;
+            clocks.fill(window, state, thread, (event, number), head.done);
             if clocks.counts.len() > most.max(threads) {
                 return Ok(None);
             }
             clocks.order.push(event);
             clocks.numbers.push(number);
             clocks.last = clocks.last.max(event);
-            done[thread.index()] += 1;
-            heads[thread.index()] = next(window, thread, trace.place(event) + 1);
+            head.done += 1;
+            if head.done < events[thread.index()] {
+                head.number = window.decode_behind(thread, head.done, head.place + 1);
+                head.place = window.event(head.number).1;
+            } else {
+                head.place = u32::MAX;
+            }
             let next = offer(window, thread, &heads, &mut waiting);
             for waiter in std::mem::take(&mut waiting[thread.index()]) {
                 ready.extend(offer(window, waiter, &heads, &mut waiting).map(Reverse));
@@ -187,10 +241,83 @@ impl Clocks {
         }
     }
 
-    /// Fills in what precedes an event, with its number in the window, behind so many others of its thread.
-    fn fill(&mut self, window: &Window<'_, '_>, state: &State, (event, number): (EventId, u32), behind: u32) {
+    /// Begins like an earlier order, up to the first event that what was added since may concern: an event that a new
+    /// edge leads to, or one behind which the first further event of a thread could come. `events`: how many there are
+    /// of each thread. Returns how many of each are done, and the place behind the last of them.
+    fn begin_as(
+        &mut self,
+        earlier: &Clocks,
+        window: &mut Window<'_, '_>,
+        state: &State,
+        added: &[(EventId, EventId)],
+        events: &[u32],
+    ) -> Vec<(u32, u32)> {
         let trace = window.trace();
-        let thread = trace.thread(event).index();
+        let mut done = vec![(0, 0); self.threads];
+        let is_new = |source: EventId| {
+            let thread = trace.thread(source).index();
+            (earlier.until[thread]..self.until[thread]).contains(&trace.place(source))
+        };
+        let concerned = state.edges.iter().filter(|&&(_, source)| is_new(source)).chain(added);
+        let concerned: HashSet<u32> = concerned.map(|&(to, _)| window.decode(to)).collect();
+        // Per thread with further events, how many the earlier order had of it, and the first further one.
+        let mut further = vec![(u32::MAX, EventId(u32::MAX)); self.threads];
+        let mut next_further = EventId(u32::MAX);
+        for (thread, further) in (0..).map(ThreadId).zip(&mut further) {
+            let (before, after) = (earlier.until[thread.index()], self.until[thread.index()]);
+            if before == after {
+                continue;
+            }
+            let known = earlier.events(window, thread);
+            if known < events[thread.index()] {
+                let place = before.max(self.first[thread.index()]);
+                let number = window.decode_behind(thread, known, place);
+                *further = (known, window.event(number).0);
+                if known == 0 {
+                    next_further = next_further.min(further.1);
+                }
+            }
+        }
+        let mut rows = 0;
+        for (event, number) in earlier.numbered() {
+            if event > next_further || (window.first_edge(number) != 0 && concerned.contains(&number)) {
+                break;
+            }
+            let thread = trace.thread(event).index();
+            let (count, behind) = &mut done[thread];
+            let row = earlier.row[(earlier.start[thread] + *count) as usize];
+            self.row[(self.start[thread] + *count) as usize] = row;
+            rows = rows.max(row);
+            *count += 1;
+            *behind = window.event(number).1 + 1;
+            let (known, first) = further[thread];
+            if *count == known {
+                next_further = next_further.min(first);
+            }
+            self.order.push(event);
+            self.numbers.push(number);
+            self.last = self.last.max(event);
+        }
+        // Rows are made in the order of the events.
+        self.counts = earlier.counts[..(rows as usize + 1) * self.threads].to_vec();
+        done
+    }
+
+    /// How many events of a thread there are.
+    fn events(&self, window: &Window<'_, '_>, thread: ThreadId) -> u32 {
+        window.looked.before(thread, self.until[thread.index()]) - self.outside[thread.index()]
+    }
+
+    /// Fills in what precedes an event, with its number in the window, behind so many others of its thread.
+    fn fill(
+        &mut self,
+        window: &Window<'_, '_>,
+        state: &State,
+        thread: ThreadId,
+        (event, number): (EventId, u32),
+        behind: u32,
+    ) {
+        let (trace, thread) = (window.trace(), thread.index());
         let here = (self.start[thread] + behind) as usize;
         let before = if behind > 0 { self.row[here - 1] } else { 0 };
         let mut mine = before;

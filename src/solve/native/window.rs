@@ -49,6 +49,8 @@ struct Written {
 
 /// An event.
 struct Decoded {
+    event: EventId,
+    place: u32,
     incoming: Range<u32>,
     uses: Range<u32>,
     sections: Option<Box<Doors>>,
@@ -136,9 +138,11 @@ impl<'s, 't> Window<'s, 't> {
         for at in self.edged.drain(..) {
             self.first_edges[at as usize] = 0;
         }
+        let mut last = None;
         for (place, &(to, _)) in edges.iter().enumerate() {
-            let at = self.decode(to);
-            if self.first_edges[at as usize] == 0 {
+            if last != Some(to) {
+                last = Some(to);
+                let at = self.decode(to);
                 self.first_edges[at as usize] = place as u32 + 1;
                 self.edged.push(at);
             }
@@ -214,12 +218,32 @@ impl<'s, 't> Window<'s, 't> {
         self.decoded[number as usize].known
     }
 
+    /// Decodes the event of a thread that orders look at after so many others in the window, unless that is done;
+    /// returns its number. It lies at or behind a place. Each order asks for each of its events, so that the trace is
+    /// not asked again.
+    pub(super) fn decode_behind(&mut self, thread: ThreadId, behind: u32, place: u32) -> u32 {
+        let known = self.numbers[thread.index()].get(behind as usize);
+        match known.and_then(|number| number.checked_sub(1)) {
+            Some(number) => number,
+            None => {
+                let place = self.looked.next(thread, place).expect("the thread has a further one");
+                self.decode(self.native.trace.program_order(thread)[place as usize])
+            }
+        }
+    }
+
+    /// An event, by its number, and its place in its thread.
+    pub(super) fn event(&self, number: u32) -> (EventId, u32) {
+        let decoded = &self.decoded[number as usize];
+        (decoded.event, decoded.place)
+    }
+
     /// Decodes an event that orders look at, unless that is done; returns its number.
     pub(super) fn decode(&mut self, event: EventId) -> u32 {
         let (native, from) = (self.native, self.from);
         let trace = native.trace;
-        let thread = trace.thread(event);
-        let at = (self.looked.before(thread, trace.place(event)) - self.outside[thread.index()]) as usize;
+        let (thread, place) = (trace.thread(event), trace.place(event));
+        let at = (self.looked.before(thread, place) - self.outside[thread.index()]) as usize;
         let numbers = &mut self.numbers[thread.index()];
         if at >= numbers.len() {
             numbers.resize(at + 1, 0);
@@ -264,6 +288,8 @@ impl<'s, 't> Window<'s, 't> {
             closed: native.sections.closed_by(event),
         });
         self.decoded.push(Decoded {
+            event,
+            place,
             incoming: first_edge..self.incoming.len() as u32,
             uses: first_use..self.uses.len() as u32,
             sections: doors.map(Box::new),
