@@ -112,6 +112,24 @@ impl Clocks {
         earlier: Option<&Clocks>,
         most: usize,
     ) -> Result<Option<Clocks>, Contradiction> {
+        #[cfg(test)]
+        let afresh = earlier.map(|_| Clocks::make(window, native, from, &mut state.clone(), None, most));
+        let made = Clocks::make(window, native, from, state, earlier, most);
+        #[cfg(test)]
+        if let Some(afresh) = afresh {
+            super::tests::must_be_same(&made, &afresh);
+        }
+        made
+    }
+
+    fn make(
+        window: &mut Window<'_, '_>,
+        native: &Native<'_>,
+        from: EventId,
+        state: &mut State,
+        earlier: Option<&Clocks>,
+        most: usize,
+    ) -> Result<Option<Clocks>, Contradiction> {
         let trace = native.trace;
         let threads = trace.threads();
         let ids = || (0..threads as u32).map(ThreadId);
@@ -239,6 +257,12 @@ impl Clocks {
         } else {
             Err(Contradiction)
         }
+    }
+
+    /// All that an order says.
+    #[cfg(test)]
+    pub(super) fn said(&self) -> (&[EventId], &[u32], &[u32], &[u32], EventId) {
+        (&self.order, &self.numbers, &self.row, &self.counts, self.last)
     }
 
     /// Begins like an earlier order, up to the first event that what was added since may concern: an event that a new

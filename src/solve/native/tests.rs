@@ -1,8 +1,12 @@
 //! Questions about small traces with what can come about in several ways.
 
+use super::state::{Clocks, Contradiction};
 use super::{Native, NativeAnswer, Steps};
+use crate::analyze::{Options, Solver, analyze};
+use crate::generate::{Generator, Shape};
 use crate::prune::{MustHappenBefore, Needs};
 use crate::trace::{EventId, Sections, ThreadId, Trace, Wakes};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use trace_format::{Event, MemRange, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables, WaitOutcome};
 
 const LOCK: ObjectId = ObjectId(0);
@@ -236,4 +240,57 @@ fn any_initialization_ends_the_wait_for_one() {
     };
     assert!(can_race(&events(false)));
     assert!(!can_race(&events(true)));
+}
+
+/// Orders that began as an earlier one and were compared with the same ones made afresh.
+static COMPARED: AtomicUsize = AtomicUsize::new(0);
+
+/// Compares an order that begins as an earlier one with the same one made afresh: every test of our own solver does so.
+pub(super) fn must_be_same(
+    made: &Result<Option<Clocks>, Contradiction>,
+    afresh: &Result<Option<Clocks>, Contradiction>,
+) {
+    match (made, afresh) {
+        (Ok(Some(made)), Ok(Some(afresh))) => assert_eq!(made.said(), afresh.said()),
+        (Ok(None), Ok(None)) | (Err(Contradiction), Err(Contradiction)) => {}
+        _ => panic!("an order that begins as an earlier one is another one than afresh"),
+    }
+    COMPARED.fetch_add(1, Ordering::Relaxed);
+}
+
+#[test]
+fn an_order_that_begins_as_an_earlier_one_is_the_same_as_afresh() {
+    for seed in 0..12 {
+        let shape = Shape {
+            events: 600,
+            threads: 3 + seed as u32 % 6,
+            variables: 12,
+            locks: 4,
+            unprotected: 0.02,
+            waits: if seed % 2 == 0 { 0.3 } else { 0.0 },
+            values: if seed % 3 == 0 { 1_000_000 } else { 3 },
+            seed,
+        };
+        let generator = Generator::new(shape);
+        let tables = Tables {
+            threads: generator.threads(),
+            objects: generator.objects(),
+            ..Tables::default()
+        };
+        let event = |(thread, pc, op)| Event {
+            thread,
+            pc,
+            stack: StackId::EMPTY,
+            op,
+        };
+        let trace = Trace::from_events(tables, &generator.map(event).collect::<Vec<_>>());
+        let options = Options {
+            solver: Solver::Native,
+            explanations: Some(0),
+            ..Options::default()
+        };
+        assert!(!analyze(&trace, &options).pairs.is_empty());
+    }
+    let compared = COMPARED.load(Ordering::Relaxed);
+    assert!(compared > 1_000, "only {compared} orders went on");
 }
