@@ -8,6 +8,7 @@ use anyhow::Context;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::ptr;
 use trace_format::{Ending, Meta, TraceFile};
 use witness::record::{Origin, ProcessNumber, traces_beside};
 use witness::session::signal_name;
@@ -143,12 +144,17 @@ fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
     let file = args.input.file()?;
     args.input.must_be_wanted(&file)?;
     let tables = file.tables();
-    let mut events_by_kind = BTreeMap::new();
+    // Of billions of events, names are not compared letter by letter.
+    let mut names: Vec<(&str, u64)> = Vec::new();
     let mut of_thread = vec![0; tables.threads.len()];
     let (mut threads, mut tail) = (idle_threads::Threads::default(), Tail::default());
     for event in file.events() {
         let event = event?;
-        *events_by_kind.entry(event.op.name()).or_default() += 1;
+        let name = event.op.name();
+        match names.iter_mut().find(|(known, _)| ptr::eq(*known, name)) {
+            Some((_, count)) => *count += 1,
+            None => names.push((name, 1)),
+        }
         let thread = event.thread.index();
         if thread >= of_thread.len() {
             of_thread.resize(thread + 1, 0);
@@ -156,6 +162,10 @@ fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
         of_thread[thread] += 1;
         threads.push(&event);
         tail.push(&event);
+    }
+    let mut events_by_kind = BTreeMap::new();
+    for (name, count) in names {
+        *events_by_kind.entry(name).or_default() += count;
     }
     let mut objects_by_kind = BTreeMap::new();
     for object in &tables.objects {
