@@ -366,8 +366,14 @@ impl Solver {
         nothing_open: &[Literal],
         goals: &mut Vec<(Goal, Prefix)>,
     ) -> bool {
+        // Where nobody ends it, whatever goes on comes to a deadlock of all. What ends it at once is no event, so its node
+        // is none that is met.
         let class_of = |node: NodeId| tables.class(tables.class_of[node.index()]);
-        if !met.iter().any(|&node| class_of(node).act == Act::Stops) {
+        if !tables
+            .class_of
+            .iter()
+            .any(|&class| tables.class(class).act == Act::Stops)
+        {
             return true;
         }
         let foreign = tables.forest.reservations().contains(&Reservation::ForeignRelease);
@@ -393,25 +399,47 @@ impl Solver {
             };
             waits.push((wait, kept));
         }
-        // Each waits for one that waits.
+        // Each waits for one that waits, and is waited for by one.
         let round = self.formulas.choice();
-        for (wait, kept) in &waits {
-            let keeps = |(other, _): &&(Waits, Kept)| match *kept {
-                Kept::Lock(lock, mode) => self.formulas.events.denies(tables, other.how.node(), lock, mode),
-                Kept::End(tree) => other.tree == tree,
-            };
-            let keepers = waits
-                .iter()
-                .filter(keeps)
-                .map(|(other, _)| Literal::Chosen(other.choice));
-            let clause = std::iter::once(Literal::NotChosen(wait.choice))
-                .chain(keepers)
-                .collect();
-            self.formulas.add(clause);
+        let waits_for = |formulas: &Formulas, (_, kept): &(Waits, Kept), other: &Waits| match *kept {
+            Kept::Lock(lock, mode) => formulas.events.denies(tables, other.how.node(), lock, mode),
+            Kept::End(tree) => other.tree == tree,
+        };
+        for one in &waits {
+            let wait = &one.0;
+            let mut keepers = vec![Literal::NotChosen(wait.choice)];
+            let mut kept_up = keepers.clone();
+            // A thread is at one place; there it may wait for itself.
+            let may_stand = |other: &&(Waits, Kept)| other.0.tree != wait.tree || other.0.choice == wait.choice;
+            for other in waits.iter().filter(may_stand) {
+                if waits_for(&self.formulas, one, &other.0) {
+                    keepers.push(Literal::Chosen(other.0.choice));
+                }
+                if waits_for(&self.formulas, other, wait) {
+                    kept_up.push(Literal::Chosen(other.0.choice));
+                }
+            }
+            self.formulas.add(keepers);
+            self.formulas.add(kept_up);
         }
         let any = waits.iter().map(|(wait, _)| Literal::Chosen(wait.choice));
         let clause = std::iter::once(Literal::NotChosen(round)).chain(any).collect();
         self.formulas.add(clause);
+        let mut stand: BTreeMap<u64, BTreeMap<TreeId, Vec<Choice>>> = BTreeMap::new();
+        for (wait, _) in &waits {
+            let Waiting::At(position) = wait.told else { continue };
+            let trees = stand.entry(position).or_default();
+            trees.entry(wait.tree).or_default().push(wait.choice);
+        }
+        for (known, _) in goals.iter() {
+            if let Goal::Deadlock { waiting, .. } = known {
+                let at = waiting.iter().filter_map(|waiting| match *waiting {
+                    Waiting::At(position) => Some(position),
+                    Waiting::Spins => None,
+                });
+                self.ask_for_others(round, &stand, &at.collect::<Vec<u64>>());
+            }
+        }
         let mut question = vec![Literal::Chosen(round)];
         question.extend(nothing_open);
         loop {
@@ -438,34 +466,66 @@ impl Solver {
                         tracing::error!("the solver's partial deadlock is none");
                         return false;
                     }
-                    let at = |&thread: &u32| (TreeId(thread), state.class(tables, thread).position);
-                    let told: Vec<(TreeId, u64)> = entangled.iter().map(at).collect();
-                    // Not these threads at these places again, wherever else they may have been.
-                    let mut others = vec![Literal::NotChosen(round)];
-                    for &(tree, position) in &told {
-                        let elsewhere = self.formulas.choice();
-                        others.push(Literal::Chosen(elsewhere));
-                        for (wait, _) in &waits {
-                            if wait.tree == tree && wait.told == Waiting::At(position) {
-                                self.formulas
-                                    .add(vec![Literal::NotChosen(elsewhere), Literal::NotChosen(wait.choice)]);
-                            }
-                        }
-                    }
-                    self.formulas.add(others);
-                    let mut waiting: Vec<u64> = told.into_iter().map(|(_, position)| position).collect();
+                    let at = |&thread: &u32| state.class(tables, thread).position;
+                    let mut waiting: Vec<u64> = entangled.iter().map(at).collect();
                     waiting.sort_unstable();
+                    self.ask_for_others(round, &stand, &waiting);
                     let goal = Goal::PartialDeadlock { waiting };
-                    if !goals.iter().any(|(known, _)| known.includes(&goal)) {
-                        let onward = AFTER_PARTIAL_DEADLOCKS;
-                        let prefix = whole_prefix(tables, *replay);
-                        goals.push((goal, Prefix { onward, ..prefix }));
+                    if goals.iter().any(|(known, _)| known.includes(&goal)) {
+                        tracing::error!(?goal, "the solver's partial deadlock is known");
+                        return false;
                     }
+                    let onward = AFTER_PARTIAL_DEADLOCKS;
+                    let prefix = whole_prefix(tables, *replay);
+                    goals.push((goal, Prefix { onward, ..prefix }));
                 }
                 Answer::Infeasible => return true,
                 Answer::Feasible(..) | Answer::Undecided => return false,
             }
         }
+    }
+
+    /// Demands of a round threads that wait elsewhere, or more at some place than these told: what is part of a larger
+    /// partial deadlock is told by that.
+    fn ask_for_others(&mut self, round: Choice, stand: &BTreeMap<u64, BTreeMap<TreeId, Vec<Choice>>>, told: &[u64]) {
+        let mut others = vec![Literal::NotChosen(round)];
+        for (position, trees) in stand {
+            let count = told.iter().filter(|&at| at == position).count();
+            if count == 0 {
+                others.extend(trees.values().flatten().copied().map(Literal::Chosen));
+            } else if let Some(more) = self.more_than(count, trees.values()) {
+                others.push(Literal::Chosen(more));
+            }
+        }
+        self.formulas.add(others);
+    }
+
+    /// "Of more than `count` of these, some choice is made", if they are so many.
+    fn more_than<'c>(&mut self, count: usize, all: impl Iterator<Item = &'c Vec<Choice>>) -> Option<Choice> {
+        // At number n: "more than n of those so far".
+        let mut more: Vec<Option<Choice>> = vec![None; count + 1];
+        for choices in all {
+            for number in (0..=count).rev() {
+                let before = match number {
+                    0 => None,
+                    _ => match more[number - 1] {
+                        Some(before) => Some(before),
+                        // There are too few.
+                        None => continue,
+                    },
+                };
+                let now = self.formulas.choice();
+                let earlier = more[number].map(Literal::Chosen);
+                let one = choices.iter().copied().map(Literal::Chosen);
+                let clause = std::iter::once(Literal::NotChosen(now)).chain(earlier);
+                self.formulas.add(clause.clone().chain(one).collect());
+                if let Some(before) = before {
+                    self.formulas.add(clause.chain([Literal::Chosen(before)]).collect());
+                }
+                more[number] = Some(now);
+            }
+        }
+        more[count]
     }
 }
 
