@@ -1,6 +1,6 @@
 //! Runs programs along prefixes, and tells what it saw as a recorder would.
 
-use crate::machine::{Half, Performed, Result, Value, Way, World};
+use crate::machine::{Half, History, Performed, Result, Value, Way, World};
 use crate::program::{Instruction, Program, Term};
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -62,6 +62,7 @@ impl Session for Interpreter<'_> {
             program: self.program,
             hides: self.hides,
             world: World::start(self.program),
+            waited: None,
             run: Run {
                 objects: objects(self.program),
                 ..Run::default()
@@ -89,6 +90,8 @@ struct Running<'p> {
     program: &'p Program,
     hides: Hides,
     world: World,
+    /// A thread that went into an operation that could not go on, after what it had done by then.
+    waited: Option<(usize, History)>,
     run: Run,
 }
 
@@ -168,7 +171,10 @@ impl Running<'_> {
             }
             match ways.first() {
                 Some(&way) => drop(self.step(thread, way)),
-                None => return diverged(Divergence::Blocked),
+                None => {
+                    self.waited = Some((thread, self.world.threads[thread].history));
+                    return diverged(Divergence::Blocked);
+                }
             }
         }
         Followed::Whole
@@ -266,8 +272,11 @@ impl Running<'_> {
                 Stands::Ended
             } else if me.half != Half::Begin && self.program.code[me.pc] == Instruction::Fail {
                 Stands::Stopped
-            } else if hidden && !self.world.ways(self.program, thread).is_empty() {
-                // What a thread waits in is told.
+            } else if hidden
+                && !self.world.ways(self.program, thread).is_empty()
+                && self.waited != Some((thread, me.history))
+            {
+                // What a thread waits in is told, and it does so until it goes on, whether it could by now or not.
                 Stands::Unknown
             } else {
                 let picture = self.picture(thread);
