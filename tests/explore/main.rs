@@ -179,6 +179,35 @@ fn threads_that_wait_when_the_program_ends_are_those_of_exhaustive_search() {
 }
 
 #[test]
+fn of_threads_that_wait_when_the_program_ends_the_most_are_told() {
+    let lock = |lock| Instruction::Lock { lock, shared: false };
+    let in_order = |first, second| vec![lock(first), lock(second)];
+    // Two pairs, each of which may wait without the other; and four threads, of which any two that differ may.
+    let pairs = [in_order(0, 1), in_order(1, 0), in_order(2, 3), in_order(3, 2)];
+    let alike = [in_order(0, 1), in_order(0, 1), in_order(1, 0), in_order(1, 0)];
+    for threads in [pairs, alike] {
+        let mut program = known::forks(&threads);
+        program.recursive = vec![false; 4];
+        random_program::ending(&mut program);
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut told = Vec::new();
+        for engine in [Engine::States, Engine::Solver] {
+            match compare(&program, how(1, engine, &mut random), 20_000) {
+                Compared::Right { exploration, .. } => {
+                    assert!(exploration.is_exhausted());
+                    let partial = |goal: &Goal| matches!(goal, Goal::PartialDeadlock { .. });
+                    told.push(goals(&exploration).into_iter().filter(partial).count());
+                }
+                Compared::Wrong(what) => panic!("{engine:?}: {what}"),
+                Compared::TooLarge => panic!("{engine:?}: too large"),
+            }
+        }
+        println!("{told:?} partial deadlocks");
+        assert!(told.iter().all(|&told| (1..=4).contains(&told)), "{told:?}");
+    }
+}
+
+#[test]
 fn engines_that_take_turns_find_what_exhaustive_search_finds() {
     compare_programs(Engine::Auto, 60, Of::All);
 }
