@@ -40,7 +40,7 @@ use crate::trace::{CodePosition, EventId, ThreadId, Trace};
 use crate::verdict::{Find, Kind};
 use groups::Crowded;
 use hashbrown::{HashMap, HashSet};
-use nearest::{Nearest, Use};
+use nearest::{Nearest, Search, Sites, Use};
 pub(crate) use site::place;
 use site::{PairNumbers, Site};
 use spots::Spots;
@@ -162,8 +162,9 @@ impl<'t> Candidates<'t> {
         for pair in &spots.pairs {
             listed.count(pair.candidate, pair.instances, pair.first);
         }
+        let mut search = Search::new(trace, contexts, needs);
         if nearest {
-            nearest_at_spots(trace, contexts, needs, &spots, &mut listed.found);
+            nearest_at_spots(&mut search, &spots, &mut listed.found);
         }
         let mut uses: Vec<Use> = Vec::new();
         for cell in &crowded {
@@ -201,7 +202,8 @@ impl<'t> Candidates<'t> {
             }
             uses.sort_unstable();
             let threads: Vec<ThreadId> = cell.sites.iter().map(|site| site.thread).collect();
-            nearest::search(trace, contexts, needs, &threads, &uses, number, &mut listed.found);
+            let threads = &threads;
+            search.cell(&Sites { threads, number }, &uses, &mut listed.found);
         }
         let Listed { found, is_full, .. } = listed;
         let all = match is_full {
@@ -279,13 +281,10 @@ impl Listed<'_> {
 }
 
 /// Looks for the nearest instances in the cells of spots: only in those that have instances which nothing excludes.
-fn nearest_at_spots(
-    trace: &Trace,
-    contexts: &LockContexts,
-    needs: &Needs<'_>,
-    spots: &Spots,
-    found: &mut [(Candidate, Nearest)],
-) {
+fn nearest_at_spots(search: &mut Search<'_>, spots: &Spots, found: &mut [(Candidate, Nearest)]) {
+    let Search {
+        trace, contexts, needs, ..
+    } = *search;
     let mut is_open = vec![false; spots.cells() as usize];
     for pair in &spots.pairs {
         // Where a pair shares one cell alone, one open instance is enough to know.
@@ -318,7 +317,8 @@ fn nearest_at_spots(
             numbers_before.clone_from(&numbers);
         }
         let number = |a: u32, b: u32| table.get(a, b, || number(a, b));
-        nearest::search(trace, contexts, needs, &threads, &uses, number, found);
+        let threads = &threads;
+        search.cell(&Sites { threads, number }, &uses, found);
     }
 }
 

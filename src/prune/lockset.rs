@@ -195,6 +195,12 @@ impl LockContexts {
         1 << (*self.bits.entry(lock).or_insert(next) % u64::BITS)
     }
 
+    /// How many contexts there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.contexts.len()
+    }
+
     /// The context of an access.
     #[must_use]
     #[inline]
@@ -309,6 +315,24 @@ impl LockContexts {
         let most = (0..counts.len()).max_by_key(|&bit| counts[bit].0 * counts[bit].1)?;
         let wanted = |&(_, &bit): &(&ObjectId, &u32)| bit as usize == most && counts[most].0 * counts[most].1 > 0;
         self.bits.iter().find(wanted).map(|(&lock, _)| lock)
+    }
+
+    /// The lock that is held exclusively in the most of these contexts, each of which counts so often, and in how many.
+    /// `None` if there is none, or more locks than can be told apart fast.
+    #[must_use]
+    pub fn held_at_most(&self, contexts: impl Iterator<Item = (LockContextId, u32)>) -> Option<(ObjectId, usize)> {
+        if !self.is_exact() {
+            return None;
+        }
+        let mut counts = [0_usize; u64::BITS as usize];
+        for (id, count) in contexts {
+            let mask = self.masks[id.0 as usize].exclusive;
+            let bits = (0..counts.len()).filter(|bit| mask >> bit & 1 != 0);
+            bits.for_each(|bit| counts[bit] += count as usize);
+        }
+        let most = (0..counts.len()).max_by_key(|&bit| counts[bit])?;
+        let (&lock, _) = (self.bits.iter()).find(|&(_, &bit)| bit as usize == most && counts[most] > 0)?;
+        Some((lock, counts[most]))
     }
 
     /// Whether a lock is held in a context.

@@ -343,7 +343,12 @@ impl<'t> Search<'t> {
                         && says_more(trace, needed.clocks(), write, access.event)
                         && !trace.cell(used.cell).external
                     {
-                        let writer = self.look(&known, access.event, used.cell, used.read);
+                        // What it saw in π was left by this write.
+                        let initial = trace.cell(used.cell).initial() == Some(used.read);
+                        let writer = match self.writers.is_only(write) && !initial {
+                            true => Some(write),
+                            false => self.look(&known, access.event, used.cell, used.read),
+                        };
                         self.edges.extend(writer.map(|from| Edge { to: access.event, from }));
                     }
                     if access.kind.writes() {

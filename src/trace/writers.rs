@@ -10,6 +10,8 @@ pub struct Writers {
     /// By value, then in the order of π; without frees, which leave none.
     valued: Lists,
     values: Vec<u64>,
+    /// By event, whether it writes no value, or one that some other write leaves in the same cell as well; 64 to a word.
+    repeated: Vec<u64>,
     /// Who writes each cell.
     by: Vec<By>,
 }
@@ -76,6 +78,11 @@ impl Writers {
                 valued.starts[used.cell.index() + 1] += u32::from(access.kind.writes_value());
             }
         }
+        let mut repeated = vec![0; trace.len().div_ceil(u64::BITS as usize)];
+        let mut repeat = |write: EventId| {
+            let (word, bit) = bit_of(write);
+            repeated[word] |= bit;
+        };
         let (mut next, mut next_valued) = (all.begin(), valued.begin());
         let mut values = vec![0_u64; valued.items.len()];
         // In the order of π: to go through the writes of one cell after the other would touch all memory for each.
@@ -88,6 +95,8 @@ impl Writers {
                     let at = next_valued[cell] as usize;
                     (valued.items[at], values[at]) = (access.event, used.written);
                     next_valued[cell] += 1;
+                } else {
+                    repeat(access.event);
                 }
             }
         }
@@ -97,6 +106,9 @@ impl Writers {
             let (events, values) = (&mut valued.items[range.clone()], &mut values[range]);
             of_cell.extend(values.iter().copied().zip(events.iter().copied()));
             of_cell.sort_unstable();
+            for alike in of_cell.chunk_by(|a, b| a.0 == b.0).filter(|alike| alike.len() > 1) {
+                alike.iter().for_each(|&(_, write)| repeat(write));
+            }
             for (at, (value, write)) in of_cell.drain(..).enumerate() {
                 (values[at], events[at]) = (value, write);
             }
@@ -105,8 +117,17 @@ impl Writers {
             all,
             valued,
             values,
+            repeated,
             by,
         }
+    }
+
+    /// Whether a write leaves a value that no other one does in any contested cell that it writes.
+    #[must_use]
+    #[inline]
+    pub fn is_only(&self, write: EventId) -> bool {
+        let (word, bit) = bit_of(write);
+        self.repeated.get(word).is_some_and(|word| word & bit == 0)
     }
 
     /// The writes of a contested cell, frees among them, in the order of π.
@@ -141,4 +162,9 @@ impl Writers {
         };
         &self.valued.items[range][from..until]
     }
+}
+
+fn bit_of(event: EventId) -> (usize, u64) {
+    let bits = u64::BITS as usize;
+    (event.index() / bits, 1 << (event.index() % bits))
 }
