@@ -36,7 +36,7 @@ pub use visit::{Frees, Visited};
 pub(crate) use visit::{PairSites, SitePairs};
 
 use crate::prune::{LockContexts, MustHappenBefore, Needs};
-use crate::trace::{CodePosition, EventId, ThreadId, Trace};
+use crate::trace::{CodePosition, EventId, Trace};
 use crate::verdict::{Find, Kind};
 use groups::Crowded;
 use hashbrown::{HashMap, HashSet};
@@ -201,9 +201,8 @@ impl<'t> Candidates<'t> {
                 uses.extend(site.events.iter().map(|&(event, held)| (event, held, number)));
             }
             uses.sort_unstable();
-            let threads: Vec<ThreadId> = cell.sites.iter().map(|site| site.thread).collect();
-            let threads = &threads;
-            search.cell(&Sites { threads, number }, &uses, &mut listed.found);
+            let sites = Sites::of(cell.sites.iter().map(|site| site.thread).collect());
+            search.cell(&sites, number, &uses, &mut listed.found);
         }
         let Listed { found, is_full, .. } = listed;
         let all = match is_full {
@@ -302,7 +301,7 @@ fn nearest_at_spots(search: &mut Search<'_>, spots: &Spots, found: &mut [(Candid
     }
     let (mut numbers, mut accesses, mut uses): (Vec<u32>, _, Vec<Use>) = (Vec::new(), Vec::new(), Vec::new());
     // Neighboring cells often have the same spots.
-    let (mut numbers_before, mut table, mut threads) = (Vec::new(), PairNumbers::of(0), Vec::new());
+    let (mut numbers_before, mut table, mut sites) = (Vec::new(), PairNumbers::of(0), Sites::of(Vec::new()));
     for (cell, _) in (0..).zip(is_open).filter(|(_, is_open)| *is_open) {
         spots.in_order(cell, &mut numbers, &mut accesses);
         uses.clear();
@@ -310,15 +309,13 @@ fn nearest_at_spots(search: &mut Search<'_>, spots: &Spots, found: &mut [(Candid
         uses.extend(accesses.iter().map(|&(event, number)| (event, held(event), number)));
         let number = |a: u32, b: u32| spots.open_candidate(numbers[a as usize], numbers[b as usize]);
         if numbers != numbers_before {
-            threads.clear();
-            threads.extend(numbers.iter().map(|&spot| spots.list[spot as usize].thread()));
+            sites = Sites::of(numbers.iter().map(|&spot| spots.list[spot as usize].thread()).collect());
             table = PairNumbers::of(numbers.len());
             table.fill(number);
             numbers_before.clone_from(&numbers);
         }
         let number = |a: u32, b: u32| table.get(a, b, || number(a, b));
-        let threads = &threads;
-        search.cell(&Sites { threads, number }, &uses, found);
+        search.cell(&sites, number, &uses, found);
     }
 }
 

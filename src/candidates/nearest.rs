@@ -3,6 +3,7 @@
 use super::Candidate;
 use crate::prune::{LockContextId, LockContexts, Needs};
 use crate::trace::{EventId, ObjectId, ThreadId, Trace};
+use hashbrown::HashMap;
 
 /// Instances kept per pair of positions.
 const KEPT: usize = 32;
@@ -64,16 +65,45 @@ pub(super) struct Search<'s> {
 }
 
 /// The sites of a cell.
-pub(super) struct Sites<'s, N> {
+pub(super) struct Sites {
     /// The thread of each.
-    pub(super) threads: &'s [ThreadId],
-    /// The candidate that two sites belong to, if any. Two of which what the locks held exclude all accesses need not have
-    /// one.
-    pub(super) number: N,
+    threads: Vec<ThreadId>,
+    /// And its bit; 0 if there are too many threads.
+    bits: Vec<u64>,
+    /// The bits of all.
+    all: u64,
 }
 
-/// The last access at each site of a cell so far, if there was one, and what its thread holds.
-type Last = Vec<Option<(EventId, LockContextId)>>;
+impl Sites {
+    pub(super) fn of(threads: Vec<ThreadId>) -> Sites {
+        let mut known: HashMap<ThreadId, u32> = HashMap::new();
+        let number = |thread: &ThreadId| {
+            let next = known.len() as u32;
+            *known.entry(*thread).or_insert(next)
+        };
+        let numbers: Vec<u32> = threads.iter().map(number).collect();
+        // Of too many threads nothing is found out.
+        let (bits, all) = match known.len() <= u64::BITS as usize {
+            true => (
+                numbers.iter().map(|&number| 1 << number).collect(),
+                u64::MAX >> (64 - known.len().max(1)),
+            ),
+            false => (vec![0; threads.len()], u64::MAX),
+        };
+        Sites { threads, bits, all }
+    }
+}
+
+/// The last access at a site of a cell so far.
+#[derive(Clone, Copy)]
+struct Last {
+    event: EventId,
+    /// What its thread held.
+    context: LockContextId,
+    /// The threads that it is needed before from now on, whatever they do, as far as that was found out: what precedes an
+    /// event precedes those that follow in its thread.
+    before: u64,
+}
 
 impl<'s> Search<'s> {
     pub(super) fn new(trace: &'s Trace, contexts: &'s LockContexts, needs: &'s Needs<'s>) -> Search<'s> {
@@ -86,15 +116,19 @@ impl<'s> Search<'s> {
     }
 
     /// Pairs each access of a cell, in order, with the last one at each other site before it.
-    pub(super) fn cell<N: Fn(u32, u32) -> Option<u32>>(
+    ///
+    /// `number` has the candidate that two sites belong to, if any. Two of which what the locks held exclude all accesses
+    /// need not have one.
+    pub(super) fn cell(
         &mut self,
-        sites: &Sites<'_, N>,
+        sites: &Sites,
+        number: impl Fn(u32, u32) -> Option<u32>,
         uses: &[Use],
         found: &mut [(Candidate, Nearest)],
     ) {
         match self.most_held(uses).filter(|_| sites.threads.len() <= RECENT) {
-            Some(lock) => self.beside(lock, sites, uses, found),
-            None => self.all(sites, uses, found),
+            Some(lock) => self.beside(lock, sites, number, uses, found),
+            None => self.all(sites, number, uses, found),
         }
     }
 
@@ -120,16 +154,17 @@ impl<'s> Search<'s> {
 
     /// Two uses of which both hold a lock exclude each other: only what is done without it is looked at, and what others
     /// did without it last.
-    fn beside<N: Fn(u32, u32) -> Option<u32>>(
-        &mut self,
+    fn beside(
+        &self,
         lock: ObjectId,
-        sites: &Sites<'_, N>,
+        sites: &Sites,
+        number: impl Fn(u32, u32) -> Option<u32>,
         uses: &[Use],
         found: &mut [(Candidate, Nearest)],
     ) {
         let count = sites.threads.len();
-        let mut last: Last = vec![None; count];
-        // Sites whose last access was made without it.
+        let mut last: Vec<Option<Last>> = vec![None; count];
+        // Sites whose last access was made without it, and not needed before all that the others still do.
         let mut without: Vec<u32> = Vec::new();
         let mut others: Vec<(EventId, u32)> = Vec::new();
         let mut context_before = None;
@@ -140,47 +175,49 @@ impl<'s> Search<'s> {
             };
             context_before = Some((context, holds));
             others.clear();
+            let at = |other: u32| last[other as usize].map(|last| (last.event, other));
             if holds {
-                others.extend(
-                    without
-                        .iter()
-                        .filter_map(|&other| Some((last[other as usize]?.0, other))),
-                );
+                others.extend(without.iter().copied().filter_map(at));
             } else {
-                let all = (0..).zip(&last);
-                others.extend(all.filter_map(|(other, last)| Some(((*last)?.0, other))));
+                others.extend((0..count as u32).filter_map(at));
             }
             // The latest first, as where all are looked at.
             others.sort_unstable_by(|a, b| b.cmp(a));
-            for &(earlier, other) in &others {
-                if let Some(number) = (sites.number)(site, other) {
-                    let held = last[other as usize].expect("it had an access").1;
+            for &(_, other) in &others {
+                if let Some(number) = number(site, other)
+                    && let Some(last) = &mut last[other as usize]
+                {
                     let nearest = &mut found[number as usize].1;
                     self.look(
-                        (earlier, held),
-                        (event, context),
+                        last,
                         sites.threads[other as usize],
+                        (event, context),
+                        sites.bits[site as usize],
                         nearest,
                     );
                 }
             }
-            last[site as usize] = Some((event, context));
-            match without.iter().position(|&other| other == site) {
-                Some(at) if holds => drop(without.swap_remove(at)),
-                None if !holds => without.push(site),
-                _ => {}
+            last[site as usize] = Some(Last {
+                event,
+                context,
+                before: sites.bits[site as usize],
+            });
+            without.retain(|&other| other != site && last[other as usize].is_some_and(|last| last.before != sites.all));
+            if !holds {
+                without.push(site);
             }
         }
     }
 
-    fn all<N: Fn(u32, u32) -> Option<u32>>(
-        &mut self,
-        sites: &Sites<'_, N>,
+    fn all(
+        &self,
+        sites: &Sites,
+        number: impl Fn(u32, u32) -> Option<u32>,
         uses: &[Use],
         found: &mut [(Candidate, Nearest)],
     ) {
         let count = sites.threads.len();
-        let mut last: Last = vec![None; count];
+        let mut last: Vec<Option<Last>> = vec![None; count];
         // Sites that had an access, the latest first. One that is not among them comes back with its next access only.
         let mut recent: Vec<u32> = Vec::with_capacity(RECENT + 1);
         // By site: no instance that it is part of is near from this distance on, as far as was found out when all other
@@ -189,20 +226,21 @@ impl<'s> Search<'s> {
         for &(event, context, site) in uses {
             let (mut farthest, mut passed_all) = (0, recent.len() == count);
             for &other in &recent {
-                let (earlier, held) = last[other as usize].expect("it had an access");
-                if event.0 - earlier.0 >= reach[site as usize] {
+                let last = last[other as usize].as_mut().expect("it had an access");
+                if event.0 - last.event.0 >= reach[site as usize] {
                     // Those that follow are even farther.
                     passed_all = false;
                     break;
                 }
-                let Some(number) = (sites.number)(site, other) else {
+                let Some(number) = number(site, other) else {
                     continue;
                 };
                 let nearest = &mut found[number as usize].1;
                 self.look(
-                    (earlier, held),
-                    (event, context),
+                    last,
                     sites.threads[other as usize],
+                    (event, context),
+                    sites.bits[site as usize],
                     nearest,
                 );
                 farthest = farthest.max(nearest.reach);
@@ -210,7 +248,11 @@ impl<'s> Search<'s> {
             if passed_all {
                 reach[site as usize] = farthest;
             }
-            last[site as usize] = Some((event, context));
+            last[site as usize] = Some(Last {
+                event,
+                context,
+                before: 0,
+            });
             match recent.iter().position(|&other| other == site) {
                 Some(place) => recent[..=place].rotate_right(1),
                 None => recent.insert(0, site),
@@ -219,20 +261,27 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Keeps an instance that is near and that nothing excludes; of the earlier access, with its thread.
+    /// Keeps an instance that is near and that nothing excludes: of the last access at a site, with its thread, and a
+    /// later one, with the bit of its own.
     #[inline]
     fn look(
         &self,
-        (earlier, held): (EventId, LockContextId),
-        (event, context): (EventId, LockContextId),
+        last: &mut Last,
         thread: ThreadId,
+        (event, context): (EventId, LockContextId),
+        bit: u64,
         nearest: &mut Nearest,
     ) {
-        if event.0 - earlier.0 < nearest.reach
-            && !self.contexts.clash(held, context)
-            && self.needs.before_pending(event, thread) <= self.trace.place(earlier)
+        if last.before & bit != 0
+            || event.0 - last.event.0 >= nearest.reach
+            || self.contexts.clash(last.context, context)
         {
-            nearest.keep(earlier, event);
+            return;
+        }
+        if self.needs.before_pending(event, thread) <= self.trace.place(last.event) {
+            nearest.keep(last.event, event);
+        } else {
+            last.before |= bit;
         }
     }
 }
