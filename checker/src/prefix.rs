@@ -3,9 +3,9 @@
 use crate::Checker;
 use crate::accept::{self, Accepted, Executed, Rejection};
 use crate::disabled::Violation;
-use crate::recording::all;
 use crate::state::State;
 use schedule_format::Schedule;
+use trace_format::EventId;
 
 /// The state after so many events as recorded. Schedules that begin with these go on from it, each on its own.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl<'c> Prefix<'c> {
     /// waiter, and its goal is not watched from the start of the trace.
     #[must_use]
     pub fn is_shared_by(schedule: &Schedule) -> bool {
-        let is_own = |&(notify, _): &(trace_format::EventId, _)| notify.0 < schedule.as_recorded;
+        let is_own = |&(notify, _): &(EventId, _)| notify.0 < schedule.as_recorded;
         !accept::watches(&schedule.goal) && !schedule.wakes.iter().any(is_own)
     }
 
@@ -43,8 +43,7 @@ impl<'c> Prefix<'c> {
     /// # Errors
     /// [`Violation`], if the trace does not go on from here: no schedule has more events as recorded.
     pub fn extend(&mut self, events: u32, each: &mut dyn FnMut(Executed)) -> Result<(), Violation> {
-        let from = self.events as usize;
-        for event in all(self.checker.recording).take(events as usize).skip(from) {
+        for event in (self.events..events.min(self.checker.recording.events() as u32)).map(EventId) {
             let step = self.state.step_as_recorded(event, None)?;
             self.events += 1;
             each(Executed { slice: 0, event, step });

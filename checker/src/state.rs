@@ -128,11 +128,12 @@ impl<'a> State<'a> {
     /// # Errors
     /// As [`step`](State::step).
     pub fn step_as_recorded(&mut self, event: EventId, wakes: Option<ThreadId>) -> Result<Step, Violation> {
-        let wakes = wakes.or_else(|| match self.checker.recording.op(event) {
+        let op = self.checker.recording.op(event);
+        let wakes = wakes.or_else(|| match op {
             Op::Notify { condition } => earliest_deadline(self, condition),
             _ => None,
         });
-        self.step(event, wakes)
+        self.step_by(event, op, wakes)
     }
 
     /// Executes the next event of a thread.
@@ -143,10 +144,14 @@ impl<'a> State<'a> {
     /// # Errors
     /// [`Violation`] if the event is not enabled; the state is then unchanged.
     pub fn step(&mut self, event: EventId, wakes: Option<ThreadId>) -> Result<Step, Violation> {
+        self.step_by(event, self.checker.recording.op(event), wakes)
+    }
+
+    fn step_by(&mut self, event: EventId, op: Op, wakes: Option<ThreadId>) -> Result<Step, Violation> {
         let thread = self.checker.recording.thread(event);
         let step = self
             .ready(event, thread)
-            .and_then(|()| self.perform(event, thread, wakes));
+            .and_then(|()| self.perform(event, op, thread, wakes));
         match step {
             Ok(step) => {
                 self.progress.done[thread.index()] += 1;
@@ -165,7 +170,9 @@ impl<'a> State<'a> {
         if self.ended[thread.index()] {
             return Err(Disabled::AfterEnd);
         }
-        match self.checker.facts.fork_of(thread) {
+        // Whoever has done something was created before it.
+        let first = self.progress.done[thread.index()] == 0;
+        match self.checker.facts.fork_of(thread).filter(|_| first) {
             Some(fork) if !self.progress.executed(fork) => Err(Disabled::NotForked { fork }),
             _ => Ok(()),
         }
@@ -184,8 +191,7 @@ impl<'a> State<'a> {
         pending.map_err(|why| Violation { event, thread, why })
     }
 
-    fn perform(&mut self, event: EventId, thread: ThreadId, wakes: Option<ThreadId>) -> Result<Step, Disabled> {
-        let op = self.checker.recording.op(event);
+    fn perform(&mut self, event: EventId, op: Op, thread: ThreadId, wakes: Option<ThreadId>) -> Result<Step, Disabled> {
         if let (Some(read), Op::Branch | Op::Fork { .. } | Op::End | Op::Output { .. }) =
             (self.strayed[thread.index()], op)
         {

@@ -290,13 +290,14 @@ fn nearest_at_spots(search: &mut Search<'_>, spots: &Spots, found: &mut [(Candid
         let is_known = pair.cells == 1 && is_open[pair.cell as usize];
         if !pair.all_clash && !is_known {
             let before = |event, thread| needs.before_pending(event, thread);
-            let _: ControlFlow<()> = spots.each_open_cell(trace, &before, pair.spots, &mut |cell, _, _| {
-                is_open[cell as usize] = true;
-                match pair.cells {
-                    1 => ControlFlow::Break(()),
-                    _ => ControlFlow::Continue(()),
-                }
-            });
+            let _: ControlFlow<()> =
+                spots.each_open_cell(trace, &before, (pair.spots, pair.cells), &mut |cell, _, _| {
+                    is_open[cell as usize] = true;
+                    match pair.cells {
+                        1 => ControlFlow::Break(()),
+                        _ => ControlFlow::Continue(()),
+                    }
+                });
         }
     }
     let (mut numbers, mut accesses, mut uses): (Vec<u32>, _, Vec<Use>) = (Vec::new(), Vec::new(), Vec::new());

@@ -65,6 +65,8 @@ pub(super) struct Spots {
     accesses: Vec<EventId>,
     pub(super) pairs: Vec<SpotPair>,
     numbers: HashMap<(u32, u32), u32>,
+    /// Whether pairs count only the cells that are freed at one of the two.
+    freed: bool,
 }
 
 const NONE: u32 = u32::MAX;
@@ -370,7 +372,7 @@ impl Spots {
             });
         }
         numbers.retain(|_, number| *number != NONE);
-        (self.pairs, self.numbers) = (pairs, numbers);
+        (self.pairs, self.numbers, self.freed) = (pairs, numbers, freed);
     }
 
     /// The candidate of two spots; none, if the locks held exclude all instances.
@@ -411,17 +413,18 @@ impl Spots {
     }
 
     /// Calls `each` with the cells of which two accesses, one at each spot of a pair, may be concurrent, and with the
-    /// accesses of the cell at the two, until it breaks. `count`: how many events of a thread precede an access.
+    /// accesses of the cell at the two, until it breaks. `count`: how many events of a thread precede an access; `cells`:
+    /// how many cells have accesses at both.
     pub(super) fn each_open_cell(
         &self,
         trace: &Trace,
         count: &dyn Fn(EventId, ThreadId) -> u32,
-        (a, b): (u32, u32),
+        ((a, b), cells): ((u32, u32), u32),
         each: &mut EachCell<'_>,
     ) -> ControlFlow<()> {
         let [spot, other] = [a, b].map(|spot| &self.list[spot as usize]);
         if spot.accesses.len() > other.accesses.len() {
-            return self.each_open_cell(trace, count, (b, a), &mut |cell, b, a| each(cell, a, b));
+            return self.each_open_cell(trace, count, ((b, a), cells), &mut |cell, b, a| each(cell, a, b));
         }
         let place = |id: EventId| trace.place(id);
         let (mine, theirs) = (&spot.accesses[..], &other.accesses[..]);
@@ -469,6 +472,9 @@ impl Spots {
                 })?;
             } else {
                 trace.uses(access).try_for_each(|used| look(used.cell))?;
+            }
+            if found.len() == cells as usize && !self.freed {
+                break;
             }
             at += 1;
         }

@@ -155,11 +155,12 @@ impl Candidates<'_> {
         let (trace, contexts) = (self.trace, self.contexts);
         let count = |event, thread| order.count(event, thread);
         let (mut held, mut held_there) = (Vec::new(), Vec::new());
-        self.spots.each_open_cell(trace, &count, pair.spots, &mut |cell, a, b| {
-            Spots::held(contexts, a, &mut held);
-            Spots::held(contexts, b, &mut held_there);
-            each(cell, &held, &held_there)
-        })
+        self.spots
+            .each_open_cell(trace, &count, (pair.spots, pair.cells), &mut |cell, a, b| {
+                Spots::held(contexts, a, &mut held);
+                Spots::held(contexts, b, &mut held_there);
+                each(cell, &held, &held_there)
+            })
     }
 }
 

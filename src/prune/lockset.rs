@@ -305,12 +305,11 @@ impl LockContexts {
             return None;
         }
         let mut counts = [(0_u64, 0_u64); u64::BITS as usize];
-        let bits = |mask: u64| (0..u64::BITS as usize).filter(move |bit| mask >> bit & 1 != 0);
         for id in a {
-            bits(self.masks[id.0 as usize].exclusive).for_each(|bit| counts[bit].0 += 1);
+            bits(self.masks[id.0 as usize].exclusive, |bit| counts[bit].0 += 1);
         }
         for id in b {
-            bits(self.masks[id.0 as usize].held).for_each(|bit| counts[bit].1 += 1);
+            bits(self.masks[id.0 as usize].held, |bit| counts[bit].1 += 1);
         }
         let most = (0..counts.len()).max_by_key(|&bit| counts[bit].0 * counts[bit].1)?;
         let wanted = |&(_, &bit): &(&ObjectId, &u32)| bit as usize == most && counts[most].0 * counts[most].1 > 0;
@@ -326,9 +325,7 @@ impl LockContexts {
         }
         let mut counts = [0_usize; u64::BITS as usize];
         for (id, count) in contexts {
-            let mask = self.masks[id.0 as usize].exclusive;
-            let bits = (0..counts.len()).filter(|bit| mask >> bit & 1 != 0);
-            bits.for_each(|bit| counts[bit] += count as usize);
+            bits(self.masks[id.0 as usize].exclusive, |bit| counts[bit] += count as usize);
         }
         let most = (0..counts.len()).max_by_key(|&bit| counts[bit])?;
         let (&lock, _) = (self.bits.iter()).find(|&(_, &bit)| bit as usize == most && counts[most] > 0)?;
@@ -345,6 +342,14 @@ impl LockContexts {
     #[must_use]
     pub fn holds_exclusively(&self, id: LockContextId, lock: ObjectId) -> bool {
         is_held(self.get(id).held, (lock, false))
+    }
+}
+
+/// Calls `each` with the numbers of the bits that are set.
+fn bits(mut mask: u64, mut each: impl FnMut(usize)) {
+    while mask != 0 {
+        each(mask.trailing_zeros() as usize);
+        mask &= mask - 1;
     }
 }
 
