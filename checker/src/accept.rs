@@ -5,7 +5,7 @@ use crate::disabled::{NoWait, Violation};
 use crate::happens_before::{Clock, HappensBefore};
 use crate::interrupted;
 use crate::prefix::Prefix;
-use crate::recording::{Access, all};
+use crate::recording::Access;
 use crate::stale;
 use crate::state::{State, Step};
 use crate::torn;
@@ -278,8 +278,7 @@ pub(crate) fn follow_from<'c>(
     fits(checker, schedule)?;
     let mut wakes = listed_wakes(schedule)?;
     let mut watched = Watched::new(checker, &schedule.goal);
-    let as_recorded = all(checker.recording).take(schedule.as_recorded as usize);
-    for event in as_recorded.skip(done as usize) {
+    for event in (done..schedule.as_recorded).map(EventId) {
         let step = state.step_as_recorded(event, wakes.remove(&event));
         let step = step.map_err(|violation| Rejection::NotEnabled { slice: 0, violation })?;
         let executed = Executed { slice: 0, event, step };

@@ -128,7 +128,16 @@ impl<'a> State<'a> {
     /// # Errors
     /// As [`step`](State::step).
     pub fn step_as_recorded(&mut self, event: EventId, wakes: Option<ThreadId>) -> Result<Step, Violation> {
-        let op = self.checker.recording.op(event);
+        self.step_as_recorded_by(event, self.checker.recording.op(event), wakes)
+    }
+
+    /// The same of an event that does `op`.
+    pub(crate) fn step_as_recorded_by(
+        &mut self,
+        event: EventId,
+        op: Op,
+        wakes: Option<ThreadId>,
+    ) -> Result<Step, Violation> {
         let wakes = wakes.or_else(|| match op {
             Op::Notify { condition } => earliest_deadline(self, condition),
             _ => None,

@@ -8,7 +8,7 @@ use crate::Checker;
 use crate::disabled::Violation;
 use crate::recording::all;
 use crate::state::State;
-use crate::well_formed::well_formed;
+use crate::well_formed::{of_other_kind, overlap};
 use trace_format::{EventId, ObjectId, ThreadId};
 
 /// A trace that is a sequentially consistent linearization.
@@ -21,17 +21,24 @@ pub struct Validated {
 }
 
 pub(crate) fn validate(checker: &Checker<'_>) -> Result<Validated, Violation> {
-    well_formed(checker)?;
+    let recording = checker.recording;
+    let (objects, overlap) = (&recording.tables().objects, overlap(checker));
     let mut state = checker.start();
     let mut found = Validated::default();
-    for event in all(checker.recording) {
+    for event in all(recording) {
+        let op = recording.op(event);
+        let overlaps = overlap.clone().filter(|&(at, _)| at == event).map(|(_, why)| why);
+        if let Some(why) = overlaps.or_else(|| of_other_kind(objects, op)) {
+            let thread = recording.thread(event);
+            return Err(Violation { event, thread, why });
+        }
         if checker.reads_external(event) {
             found.pinned_reads += u64::from(checker.unrecorded.pin(event).is_some());
             if found.first_unexplained.is_none() && !state.explains(event) {
                 found.first_unexplained = Some(event);
             }
         }
-        state.step_as_recorded(event, None)?;
+        state.step_as_recorded_by(event, op, None)?;
     }
     Ok(found)
 }

@@ -2,9 +2,8 @@
 //! over one that lives. A prefix may allocate in another order than π, and gets its memory elsewhere then.
 
 use crate::Checker;
-use crate::disabled::{Disabled, Violation};
-use crate::recording::all;
-use trace_format::{EventId, ObjectId, ObjectKind, Op};
+use crate::disabled::Disabled;
+use trace_format::{EventId, ObjectId, ObjectInfo, ObjectKind, Op};
 
 type Kinds = (&'static str, &'static [ObjectKind]);
 
@@ -23,28 +22,22 @@ const SEMAPHORE: Kinds = ("a semaphore", &[ObjectKind::Semaphore]);
 const ONCE: Kinds = ("a once cell", &[ObjectKind::Once]);
 const SOURCE: Kinds = ("a source", &[ObjectKind::Source]);
 
-/// The first event for which it does not hold.
-pub(crate) fn well_formed(checker: &Checker<'_>) -> Result<(), Violation> {
-    let (recording, tables) = (checker.recording, checker.recording.tables());
-    let violation = |event: EventId, why: Disabled| Violation {
-        event,
-        thread: recording.thread(event),
-        why,
-    };
+/// The first event that allocates a block over one that lives.
+pub(crate) fn overlap(checker: &Checker<'_>) -> Option<(EventId, Disabled)> {
     // Recordings of native programs list their modules.
-    let mut overlaps = checker.bytes.overlaps.iter().filter(|_| tables.modules.is_empty());
-    let overlap = overlaps.next();
-    let overlap = overlap.map(|&(event, alloc)| violation(event, Disabled::Overlaps { alloc }));
-    let of_other_kind = all(recording).find_map(|event| {
-        let used = used(recording.op(event)).into_iter().flatten();
-        let mut wrong = used.filter_map(|(object, (used_as, kinds))| {
-            let kind = tables.objects.get(object.index())?.kind;
-            (!kinds.contains(&kind)).then_some(Disabled::OtherKind { object, kind, used_as })
-        });
-        wrong.next().map(|why| violation(event, why))
-    });
-    let first = [overlap, of_other_kind].into_iter().flatten();
-    first.min_by_key(|violation| violation.event).map_or(Ok(()), Err)
+    let native = !checker.recording.tables().modules.is_empty();
+    let mut overlaps = checker.bytes.overlaps.iter().filter(|_| !native);
+    let &(event, alloc) = overlaps.next()?;
+    Some((event, Disabled::Overlaps { alloc }))
+}
+
+/// Why an operation is none on these objects.
+pub(crate) fn of_other_kind(objects: &[ObjectInfo], op: Op) -> Option<Disabled> {
+    let mut used = used(op).into_iter().flatten();
+    used.find_map(|(object, (used_as, kinds))| {
+        let kind = objects.get(object.index())?.kind;
+        (!kinds.contains(&kind)).then_some(Disabled::OtherKind { object, kind, used_as })
+    })
 }
 
 /// The objects that an operation uses, and as what.

@@ -83,6 +83,40 @@ struct Seen {
     written: bool,
 }
 
+/// The number of each spot, and those that were asked for last by some bits of what they are told apart by.
+struct Numbers {
+    known: HashMap<Key, u32>,
+    last: Vec<Option<(Key, u32)>>,
+}
+
+/// Spots that are found without a look at the table of all.
+const LAST: usize = 1 << 12;
+
+impl Default for Numbers {
+    fn default() -> Numbers {
+        Numbers {
+            known: HashMap::new(),
+            last: vec![None; LAST],
+        }
+    }
+}
+
+impl Numbers {
+    fn of(&mut self, key: Key, new: impl FnOnce() -> u32) -> u32 {
+        let (thread, pc, part) = key;
+        let mixed = pc ^ u64::from(thread.0) << 20 ^ u64::from(part.writes) << 40;
+        let hash = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - LAST.ilog2());
+        match &mut self.last[hash as usize] {
+            Some((last, number)) if *last == key => *number,
+            last => {
+                let number = *self.known.entry(key).or_insert_with(new);
+                *last = Some((key, number));
+                number
+            }
+        }
+    }
+}
+
 /// The accesses of one cell at one spot.
 struct Part {
     spot: u32,
@@ -126,7 +160,7 @@ impl Spots {
         let mut next = found.starts.clone();
         found.accesses = vec![EventId(0); found.starts[found.starts.len() - 1] as usize];
         found.of_access = vec![NONE; trace.len()];
-        let mut known: HashMap<Key, u32> = HashMap::new();
+        let mut known = Numbers::default();
         for access in trace.contested().filter(in_scope) {
             let id = access.event;
             let mut is_shared = false;
@@ -141,7 +175,7 @@ impl Spots {
             if is_shared {
                 let pc = scope.map_or_else(|| place(trace, access), |scope| scope.positions[&access.event]);
                 let key = (trace.thread(access.event), pc, access.kind.part());
-                found.of_access[id.index()] = *known.entry(key).or_insert_with(|| {
+                found.of_access[id.index()] = known.of(key, || {
                     found.list.push(Spot {
                         key,
                         accesses: Vec::new(),
@@ -206,22 +240,36 @@ impl Spots {
 
     /// Sorts the accesses of each cell by their spots.
     fn order(&mut self) {
-        let mut of_cell: Vec<(u32, EventId)> = Vec::new();
+        // By spot: how many accesses the cell at hand has there, then where the next one goes; 0 between cells.
+        let mut next: Vec<u32> = vec![0; self.list.len()];
+        let (mut met, mut of_cell): (Vec<u32>, Vec<EventId>) = (Vec::new(), Vec::new());
         let starts = std::mem::take(&mut self.starts);
         self.starts.reserve_exact(starts.len());
         for bounds in starts.windows(2) {
             self.starts.push(self.parts.len() as u32);
             let accesses = &mut self.accesses[bounds[0] as usize..bounds[1] as usize];
-            of_cell.clear();
-            of_cell.extend(accesses.iter().map(|&id| (self.of_access[id.index()], id)));
-            of_cell.sort_unstable();
-            let mut last = None;
-            for (at, (id, &(spot, sorted))) in (bounds[0]..).zip(accesses.iter_mut().zip(&of_cell)) {
-                *id = sorted;
-                if last.replace(spot) != Some(spot) {
-                    self.parts.push((spot, at));
+            for &id in &*accesses {
+                let spot = self.of_access[id.index()];
+                let count = &mut next[spot as usize];
+                if *count == 0 {
+                    met.push(spot);
                 }
+                *count += 1;
             }
+            met.sort_unstable();
+            let mut from = 0;
+            for &spot in &met {
+                self.parts.push((spot, bounds[0] + from));
+                from += std::mem::replace(&mut next[spot as usize], from);
+            }
+            of_cell.clear();
+            of_cell.extend_from_slice(accesses);
+            for &id in &of_cell {
+                let next = &mut next[self.of_access[id.index()] as usize];
+                accesses[*next as usize] = id;
+                *next += 1;
+            }
+            met.drain(..).for_each(|spot| next[spot as usize] = 0);
         }
         self.starts.push(self.parts.len() as u32);
         self.parts.push((NONE, self.accesses.len() as u32));
