@@ -111,7 +111,7 @@ impl<'t> SyncPreserving<'t> {
             false => Cow::Owned(
                 needed
                     .clone()
-                    .extended(trace, edges, &[], &mut |_, _| Vec::new())
+                    .extended(trace, edges, [], &mut |_, _| Vec::new())
                     .into_clocks(),
             ),
         };

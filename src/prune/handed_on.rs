@@ -14,8 +14,8 @@ pub fn handed_on(trace: &Trace, must: &MustHappenBefore) -> Clocks {
     // The last write of each cell.
     let mut last: Vec<Option<EventId>> = vec![None; trace.cells().len()];
     let accesses = trace.contested().filter(|access| access.kind != AccessKind::Use);
-    let asked: Vec<EventId> = accesses.map(|access| access.event).collect();
-    let extended = must.clone().extended(trace, Vec::new(), &asked, &mut |clocks, event| {
+    let asked = accesses.map(|access| access.event);
+    let extended = must.clone().extended(trace, Vec::new(), asked, &mut |clocks, event| {
         let mut sources = Vec::new();
         let Some(access) = trace.access(event) else {
             return sources;

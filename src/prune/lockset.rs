@@ -14,7 +14,7 @@ use super::atomic_locks::Change;
 use super::histories::{Histories, HistoryId};
 use super::lock_history::history_clash;
 use crate::semantics::locks::Step;
-use crate::trace::{EventId, ObjectId, Op, Sections, Trace};
+use crate::trace::{EventId, ObjectId, Op, Runs, Sections, Trace};
 use hashbrown::HashMap;
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ pub struct LockContexts {
     /// Locks that occur, by bit; a bit stands for several if there are more than 64.
     bits: HashMap<ObjectId, u32>,
     /// By event.
-    of_event: Vec<LockContextId>,
+    of_event: Runs<LockContextId>,
     atomics: AtomicLocks,
     /// Objects of the trace.
     objects: u32,
@@ -90,7 +90,6 @@ impl LockContexts {
         let objects = trace.tables().objects.len() as u32;
         let mut found = LockContexts {
             objects,
-            of_event: Vec::with_capacity(trace.len()),
             ..LockContexts::default()
         };
         let mut by_atomics = atomics.changes().iter().peekable();
@@ -205,7 +204,7 @@ impl LockContexts {
     #[must_use]
     #[inline]
     pub fn of_access(&self, access: EventId) -> LockContextId {
-        self.of_event[access.index()]
+        self.of_event.get(access.index())
     }
 
     /// A context.

@@ -101,7 +101,7 @@ impl MustHappenBefore {
             if forced.is_empty() {
                 return relation;
             }
-            relation = relation.extended(trace, forced, &[], &mut |_, _| Vec::new());
+            relation = relation.extended(trace, forced, [], &mut |_, _| Vec::new());
         }
     }
 
@@ -113,7 +113,7 @@ impl MustHappenBefore {
         self,
         trace: &Trace,
         further: Vec<Edge>,
-        asked: &[EventId],
+        asked: impl IntoIterator<Item = EventId>,
         find: &mut dyn FnMut(&Clocks, EventId) -> Vec<EventId>,
     ) -> MustHappenBefore {
         // Two of these side by side would be the most that an analysis ever holds.
@@ -130,7 +130,7 @@ impl MustHappenBefore {
         incoming.sort_unstable();
         incoming.dedup();
         let mut walk = Walk::new(trace, Grounds::Structure, &barriers, incoming);
-        let mut asked = asked.iter().copied().peekable();
+        let mut asked = asked.into_iter().peekable();
         for event in trace.events() {
             let mut is_asked = false;
             while asked.next_if_eq(&event).is_some() {

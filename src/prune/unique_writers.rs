@@ -250,8 +250,7 @@ impl<'t> Needs<'t> {
 
 /// Must-happen-before with edges that are known.
 fn extended(trace: &Trace, must: &MustHappenBefore, found: &[Edge]) -> MustHappenBefore {
-    must.clone()
-        .extended(trace, found.to_vec(), &[], &mut |_, _| Vec::new())
+    must.clone().extended(trace, found.to_vec(), [], &mut |_, _| Vec::new())
 }
 
 /// The search for reads that one write alone can explain.
@@ -297,7 +296,7 @@ impl<'t> Search<'t> {
         }
         tracing::debug!(walks, open = self.open.len(), "unique writers");
         if let Some(edges) = needed_by_all::edges(self.trace, self.writers, &needed, &self.open) {
-            needed = needed.extended(self.trace, edges, &[], &mut |_, _| Vec::new());
+            needed = needed.extended(self.trace, edges, [], &mut |_, _| Vec::new());
         }
         (needed, walks)
     }
@@ -310,7 +309,7 @@ impl<'t> Search<'t> {
         open.sort_unstable();
         let asked: Vec<EventId> = open.iter().map(|&(read, _)| read).collect();
         let mut open = open.into_iter().peekable();
-        needed.extended(self.trace, edges, &asked, &mut |clocks, event| {
+        needed.extended(self.trace, edges, asked, &mut |clocks, event| {
             let mut found = Vec::new();
             while let Some((read, cell)) = open.next_if(|&(read, _)| read == event) {
                 let known = Known {

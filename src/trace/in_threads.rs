@@ -1,42 +1,54 @@
 //! Of each event its thread, and its place there: one beside the other, since who asks for the one asks for the other,
 //! and not in the order of π.
 
+use super::runs::Runs;
 use super::{EventId, ThreadId};
 use std::sync::Arc;
 
-/// A column of threads and places. Copies share it: the relations between events need it as much as the trace.
+/// A column of threads and places: by turns of threads. Copies share it: the relations between events need it as much as
+/// the trace.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct InThreads(Arc<Vec<(ThreadId, u32)>>);
+pub(crate) struct InThreads(Arc<Runs<Turn>>);
+
+/// A thread, and how far, modulo 2³², its events' places are from their numbers, as long as no other thread has its turn.
+type Turn = (ThreadId, u32);
+
+/// The column while it is made.
+#[derive(Default)]
+pub(super) struct Builder {
+    turns: Runs<Turn>,
+    len: u32,
+}
+
+impl Builder {
+    /// Goes on by one event.
+    pub(super) fn push(&mut self, thread: ThreadId, place: u32) {
+        self.turns.push((thread, place.wrapping_sub(self.len)));
+        self.len += 1;
+    }
+
+    pub(super) fn finish(self) -> InThreads {
+        InThreads(Arc::new(self.turns))
+    }
+}
 
 impl InThreads {
-    pub(super) fn with_capacity(events: usize) -> InThreads {
-        InThreads(Arc::new(Vec::with_capacity(events)))
-    }
-
-    pub(super) fn push(&mut self, thread: ThreadId, place: u32) {
-        Arc::make_mut(&mut self.0).push((thread, place));
-    }
-
     /// The thread of an event.
     #[inline]
     pub(crate) fn thread(&self, event: EventId) -> ThreadId {
-        self.0[event.index()].0
+        self.of(event).0
     }
 
     /// The place of an event in its thread.
     #[inline]
     pub(crate) fn place(&self, event: EventId) -> u32 {
-        self.0[event.index()].1
+        self.of(event).1
     }
 
     /// Both.
     #[inline]
     pub(crate) fn of(&self, event: EventId) -> (ThreadId, u32) {
-        self.0[event.index()]
-    }
-
-    /// The threads of all events, in the order of π.
-    pub(super) fn threads(&self) -> impl Iterator<Item = ThreadId> + '_ {
-        self.0.iter().map(|&(thread, _)| thread)
+        let (thread, before) = self.0.get(event.index());
+        (thread, before.wrapping_add(event.0))
     }
 }

@@ -4,7 +4,7 @@ use super::accesses::{Accesses, Range};
 use super::cells::CellBuilder;
 use super::decode;
 use super::excused::Excuses;
-use super::in_threads::InThreads;
+use super::in_threads::{self, InThreads};
 use super::ops::{Form, Ops};
 use super::places::CodePlaces;
 use super::waits::Waits;
@@ -148,6 +148,7 @@ impl Block {
 /// look at the accesses: what they know is the numbers of their ranges.
 struct Builder {
     trace: Trace,
+    in_threads: in_threads::Builder,
     /// Events of each thread.
     of_thread: Vec<u32>,
     memory: CellBuilder,
@@ -167,7 +168,7 @@ impl Builder {
                 tables: Tables::default(),
                 cut: None,
                 program_end: ProgramEnd::Unknown,
-                in_threads: InThreads::with_capacity(events),
+                in_threads: InThreads::default(),
                 code: CodePlaces::with_capacity(events),
                 ops: Ops::with_capacity(events),
                 attempts: Vec::new(),
@@ -184,6 +185,7 @@ impl Builder {
                 overlaps: Vec::new(),
                 blocks: Vec::new(),
             },
+            in_threads: in_threads::Builder::default(),
             of_thread: vec![0; threads],
             memory: CellBuilder::new(),
             frees: Vec::new(),
@@ -206,7 +208,7 @@ impl Builder {
             self.of_thread.resize(thread + 1, 0);
         }
         let place = &mut self.of_thread[thread];
-        self.trace.in_threads.push(event.thread, *place);
+        self.in_threads.push(event.thread, *place);
         *place += 1;
         self.trace.code.push(event.pc, event.stack);
         self.push_op(id, event.op);
@@ -283,14 +285,15 @@ impl Builder {
     fn program_order(&self) -> Vec<Vec<EventId>> {
         let lengths = self.of_thread.iter().map(|&length| length as usize);
         let mut order: Vec<Vec<EventId>> = lengths.map(Vec::with_capacity).collect();
-        for (event, thread) in (0..).map(EventId).zip(self.trace.in_threads.threads()) {
-            order[thread.index()].push(event);
+        for event in self.trace.events() {
+            order[self.trace.thread(event).index()].push(event);
         }
         order
     }
 
     fn finish(mut self, id: TraceId, tables: Tables, cut: Option<Cut>) -> Trace {
         self.cut();
+        self.trace.in_threads = std::mem::take(&mut self.in_threads).finish();
         self.trace.program_order = self.program_order();
         let mut trace = self.trace;
         trace.id = id;

@@ -29,6 +29,7 @@ mod own_frames;
 mod pins;
 mod places;
 mod recorded;
+mod runs;
 mod sections;
 mod shadow;
 mod waits;
@@ -43,6 +44,7 @@ pub use load::{LoadError, blocks_of};
 pub(crate) use marks::Marks;
 pub use op::{AccessKind, Op};
 pub use pins::Pin;
+pub(crate) use runs::Runs;
 pub use sections::{Section, SectionId, Sections};
 pub use trace_format::{
     CodePosition, EventId, MemoryOrder, ObjectId, ProgramEnd, StackId, Tables, ThreadId, TraceId, WaitOutcome,

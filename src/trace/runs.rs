@@ -1,0 +1,80 @@
+//! Columns in which neighbors are mostly alike.
+
+/// A value for each event, in the order of π: of each run of equal ones, one is kept, and where it is, in a byte for each
+/// event.
+#[derive(Clone, Debug)]
+pub(crate) struct Runs<T> {
+    values: Vec<T>,
+    blocks: Vec<Block>,
+    len: usize,
+}
+
+/// As many events as a byte can tell apart.
+const BLOCK: usize = 1 << u8::BITS;
+
+#[derive(Clone, Debug)]
+struct Block {
+    /// The place of the first event's value.
+    first: u32,
+    /// How far behind that each event's own is.
+    behind: [u8; BLOCK],
+}
+
+impl<T> Default for Runs<T> {
+    fn default() -> Runs<T> {
+        Runs {
+            values: Vec::new(),
+            blocks: Vec::new(),
+            len: 0,
+        }
+    }
+}
+
+impl<T: Copy + PartialEq> Runs<T> {
+    /// Goes on by one event.
+    #[inline]
+    pub(crate) fn push(&mut self, value: T) {
+        if self.values.last() != Some(&value) {
+            self.values.push(value);
+        }
+        let (at, place) = (self.values.len() as u32 - 1, self.len % BLOCK);
+        if place == 0 {
+            let behind = [0; BLOCK];
+            self.blocks.push(Block { first: at, behind });
+        }
+        if let Some(block) = self.blocks.last_mut() {
+            block.behind[place] = (at - block.first) as u8;
+        }
+        self.len += 1;
+    }
+
+    /// The value of an event.
+    #[inline]
+    pub(crate) fn get(&self, event: usize) -> T {
+        let block = &self.blocks[event / BLOCK];
+        self.values[block.first as usize + usize::from(block.behind[event % BLOCK])]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Runs;
+
+    #[test]
+    fn each_event_has_its_value() {
+        let mut random = fastrand::Rng::with_seed(1);
+        for stay in [0, 1, 50, 500] {
+            let mut all: Vec<u8> = Vec::new();
+            for _ in 0..2000 {
+                let last = all.last().copied().filter(|_| random.u32(0..=stay) > 0);
+                all.push(last.unwrap_or_else(|| random.u8(0..3)));
+            }
+            let mut runs = Runs::default();
+            all.iter().for_each(|&value| runs.push(value));
+            let found: Vec<u8> = (0..all.len()).map(|event| runs.get(event)).collect();
+            assert_eq!(found, all);
+            let changes = all.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            assert_eq!(runs.values.len(), changes + 1);
+        }
+    }
+}
