@@ -208,7 +208,7 @@ fn after(trace: &Trace, id: CellId, cell: Cell, access: Access) -> Cell {
     let is_flag = |event| matches!(trace.value_left(event, id), Some(0 | 1));
     let event = access.event;
     match cell {
-        Cell::Untouched if trace.cell(id).external || trace.is_excused(access) => Cell::Left,
+        Cell::Untouched if trace.cell(id).external() || trace.is_excused(access) => Cell::Left,
         // Who adds to what is there, or frees it, does not initialize it.
         Cell::Untouched if access.kind.reads() || !access.kind.writes_value() => Cell::Left,
         Cell::Untouched => Cell::Written {

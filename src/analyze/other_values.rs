@@ -62,7 +62,7 @@ impl<'t> OtherValues<'t> {
         let Some(access) = trace.access(read).filter(|access| access.kind.reads()) else {
             return Ok(None);
         };
-        if trace.uses(access).any(|used| trace.cell(used.cell).external) {
+        if trace.uses(access).any(|used| trace.cell(used.cell).external()) {
             return Err(Unknown::Unrecorded(Some(read)));
         }
         if trace.len() > MAX_EVENTS_Z3 {

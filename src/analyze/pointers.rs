@@ -104,7 +104,7 @@ pub(super) fn followed(trace: &Trace, access: Access) -> Option<(CellId, Access)
     let used = trace.uses(access).next().filter(|used| is_pointer && used.read != 0)?;
     let next = trace.access(trace.successor(trace.last_copy(access.event))?)?;
     let is_there = next.kind != AccessKind::Free && next.addr.checked_sub(used.read).is_some_and(|by| by < REACH);
-    (is_there && !trace.cell(used.cell).external).then_some((used.cell, next))
+    (is_there && !trace.cell(used.cell).external()).then_some((used.cell, next))
 }
 
 /// The first of these that is witnessed.
@@ -160,7 +160,7 @@ fn shows(known: &Decider<'_>, schedule: &Schedule) -> bool {
     let Some(used) = trace.cell_uses(read).next() else {
         return false;
     };
-    if !trace.cell(used.cell).contested {
+    if !trace.cell(used.cell).contested() {
         return wanted == Some(used.read);
     }
     let threads = (0..trace.threads() as u32).map(ThreadId);

@@ -92,7 +92,7 @@ impl Memory {
         Ok(Memory {
             cells: Some(trace.cells().len()),
             incarnations: Some(trace.incarnations().len()),
-            external_cells: Some(trace.cells().iter().filter(|cell| cell.external).count()),
+            external_cells: Some(trace.cells().iter().filter(|cell| cell.external()).count()),
             pinned_reads: Some(pinned.count()),
         })
     }

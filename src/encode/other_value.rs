@@ -177,7 +177,7 @@ impl Encoder<'_> {
         // has.
         let width = 8 * access.size.min(8) as u32;
         let too_large = matches!(wanted, Wanted::Value(Some(value)) | Wanted::Just(value) if value.checked_shr(width).unwrap_or(0) > 0);
-        if too_large || !access.kind.reads() || uses.iter().any(|used| trace.cell(used.cell).external) {
+        if too_large || !access.kind.reads() || uses.iter().any(|used| trace.cell(used.cell).external()) {
             clauses.push(Vec::new());
         }
         clauses.iter().for_each(|clause| self.add(None, clause));

@@ -51,7 +51,7 @@ impl Encoder<'_> {
         if self.reads.contains_key(&(read, cell)) {
             return;
         }
-        if self.trace.cell(cell).external {
+        if self.trace.cell(cell).external() {
             self.pin(read, cell);
             return;
         }

@@ -60,7 +60,7 @@ impl AtomicLocks {
         let mut cells: HashMap<CellId, Cell> = HashMap::new();
         for access in trace.accesses().filter(|access| access.kind == AccessKind::AtomicRmw) {
             let changed = trace.uses(access).filter(|used| used.read != used.written);
-            for used in changed.filter(|used| !trace.cell(used.cell).external) {
+            for used in changed.filter(|used| !trace.cell(used.cell).external()) {
                 cells.entry(used.cell).or_insert_with(|| Cell::new(used.read));
             }
         }

@@ -340,7 +340,7 @@ impl<'t> Search<'t> {
                     let last = &mut last[used.cell.index()];
                     if let Some(write) = last.filter(|_| access.kind.reads())
                         && says_more(trace, needed.clocks(), write, access.event)
-                        && !trace.cell(used.cell).external
+                        && !trace.cell(used.cell).external()
                     {
                         // What it saw in π was left by this write.
                         let initial = trace.cell(used.cell).initial() == Some(used.read);

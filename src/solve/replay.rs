@@ -99,7 +99,7 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
             }
             for used in trace.uses(access) {
                 let cell = trace.cell(used.cell);
-                if access.kind.reads() && !cell.external {
+                if access.kind.reads() && !cell.external() {
                     let sees = values.get(&used.cell).copied().unwrap_or(cell.initial());
                     let other_value = (sees != Some(used.read)).then(|| Violation::Read {
                         read: event,

@@ -161,7 +161,7 @@ impl UnrecordedCalls {
     /// made since the access of the same memory before it. The first few.
     #[must_use]
     pub fn before_pinned(&self, trace: &Trace, access: EventId) -> Vec<String> {
-        let Some(used) = trace.cell_uses(access).find(|used| trace.cell(used.cell).external) else {
+        let Some(used) = trace.cell_uses(access).find(|used| trace.cell(used.cell).external()) else {
             return Vec::new();
         };
         let until = trace.pin(access).map_or(access, |pin| pin.from);

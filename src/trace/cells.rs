@@ -64,19 +64,20 @@ pub struct Cell {
     pub size: u8,
     /// What its first access read, if that is known; 0 otherwise.
     initial: u64,
-    is_initial_known: bool,
-    /// π shows a value in it that no recorded write explains, so something unrecorded changes it.
-    pub external: bool,
+    /// [`KNOWN`](Cell::KNOWN), [`EXTERNAL`](Cell::EXTERNAL), [`CONTESTED`](Cell::CONTESTED).
+    flags: u8,
     /// The bytes because of which its accesses are pinned, see [`Trace::pin`](super::Trace::pin): a bit for each, the
     /// lowest for the first. All that are external, but for those that only one thread has to do with: all accesses are
     /// by it, and so is every change. Then program order alone keeps its reads right.
     pub pinned: u8,
-    /// Several threads access it, and one of these accesses writes; or it is external. What is read of other cells is the
-    /// same in every schedule.
-    pub contested: bool,
 }
 
 impl Cell {
+    /// What it held at first is known.
+    const KNOWN: u8 = 1;
+    const EXTERNAL: u8 = 2;
+    const CONTESTED: u8 = 4;
+
     /// A piece of a block, of which nothing more is known yet.
     pub(super) fn new(incarnation: IncarnationId, addr: u64, size: u8) -> Cell {
         Cell {
@@ -84,10 +85,8 @@ impl Cell {
             addr,
             size,
             initial: 0,
-            is_initial_known: false,
-            external: false,
+            flags: 0,
             pinned: 0,
-            contested: false,
         }
     }
 
@@ -95,11 +94,39 @@ impl Cell {
     #[must_use]
     #[inline]
     pub fn initial(&self) -> Option<u64> {
-        self.is_initial_known.then_some(self.initial)
+        (self.flags & Cell::KNOWN != 0).then_some(self.initial)
+    }
+
+    /// Whether π shows a value in it that no recorded write explains, so that something unrecorded changes it.
+    #[must_use]
+    #[inline]
+    pub fn external(&self) -> bool {
+        self.flags & Cell::EXTERNAL != 0
+    }
+
+    /// Whether several threads access it, and one of these accesses writes; or it is external. What is read of other cells
+    /// is the same in every schedule.
+    #[must_use]
+    #[inline]
+    pub fn contested(&self) -> bool {
+        self.flags & Cell::CONTESTED != 0
+    }
+
+    pub(super) fn set_external(&mut self, external: bool) {
+        self.set(Cell::EXTERNAL, external);
+    }
+
+    pub(super) fn set_contested(&mut self, contested: bool) {
+        self.set(Cell::CONTESTED, contested);
+    }
+
+    fn set(&mut self, flag: u8, to: bool) {
+        self.flags = self.flags & !flag | flag * u8::from(to);
     }
 
     pub(super) fn set_initial(&mut self, value: Option<u64>) {
-        (self.initial, self.is_initial_known) = (value.unwrap_or(0), value.is_some());
+        self.initial = value.unwrap_or(0);
+        self.set(Cell::KNOWN, value.is_some());
     }
 }
 

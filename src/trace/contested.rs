@@ -3,7 +3,7 @@
 //! Most memory belongs to one thread, or is only read. What is read there is the same in every schedule, nobody races
 //! for it, and no search has to look at it: these accesses are passed 64 at a time.
 
-use super::{Access, EventId, ThreadId, Trace};
+use super::{Access, Cell, EventId, ThreadId, Trace};
 
 /// One bit for each event.
 #[derive(Clone, Debug, Default)]
@@ -67,11 +67,11 @@ impl Trace {
         }
         drop(of_range);
         for (cell, users) in self.cells.iter_mut().zip(of_cell) {
-            cell.contested = cell.external || users.several && users.written;
+            cell.set_contested(cell.external() || users.several && users.written);
         }
         let ranges = self.accesses.ranges().iter();
         let is_contested: Vec<bool> = ranges
-            .map(|range| self.cells[cells_of(range)].iter().any(|cell| cell.contested))
+            .map(|range| self.cells[cells_of(range)].iter().any(Cell::contested))
             .collect();
         let mut words = vec![0; self.len().div_ceil(u64::BITS as usize)];
         for event in self.events() {

@@ -106,7 +106,7 @@ impl Trace {
         for (cell, walked) in self.cells.iter_mut().zip(walked) {
             let Some(walked) = walked else { continue };
             cell.set_initial(walked.initial);
-            cell.external = walked.external != 0;
+            cell.set_external(walked.external != 0);
             cell.pinned = walked.external;
             let Some(only) = walked.only else { continue };
             cell.pinned &= walked.foreign;

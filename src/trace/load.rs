@@ -8,7 +8,7 @@ use super::in_threads::{self, InThreads};
 use super::ops::{Form, Ops};
 use super::places::CodePlaces;
 use super::waits::Waits;
-use super::{AccessKind, Block, Cut, EventId, IncarnationId, Op, Trace};
+use super::{AccessKind, Block, Cell, Cut, EventId, IncarnationId, Op, Trace};
 use std::path::Path;
 use trace_format::{
     BlockDigest, BlockInfo, Ending, Event, MemRange, MemoryOrder, Op as FileOp, ProgramEnd, ReadError, Tables,
@@ -294,6 +294,7 @@ impl Builder {
     fn finish(mut self, id: TraceId, tables: Tables, cut: Option<Cut>) -> Trace {
         self.cut();
         self.trace.in_threads = std::mem::take(&mut self.in_threads).finish();
+        self.trace.code.end();
         self.trace.program_order = self.program_order();
         let mut trace = self.trace;
         trace.id = id;
@@ -305,7 +306,7 @@ impl Builder {
         trace.find_contested();
         trace.waits = Waits::of(&trace);
         trace.find_waiting_at_start();
-        trace.frees_reads = trace.tables.meta.control_flow_recorded && !trace.cells.iter().any(|cell| cell.external);
+        trace.frees_reads = trace.tables.meta.control_flow_recorded && !trace.cells.iter().any(Cell::external);
         trace
     }
 }

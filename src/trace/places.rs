@@ -27,6 +27,11 @@ impl CodePlaces {
         self.of_event.push(number);
     }
 
+    /// No event follows.
+    pub(super) fn end(&mut self) {
+        self.numbers = HashMap::new();
+    }
+
     #[inline]
     pub(super) fn get(&self, event: usize) -> (CodePosition, StackId) {
         self.distinct[self.of_event[event] as usize]

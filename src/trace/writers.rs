@@ -62,7 +62,7 @@ impl Writers {
     pub fn of(trace: &Trace) -> Writers {
         let cells = trace.cells().len();
         let writes = || trace.contested().filter(|access| access.kind.writes());
-        let contested = |used: &CellUse| trace.cell(used.cell).contested;
+        let contested = |used: &CellUse| trace.cell(used.cell).contested();
         let (mut all, mut valued) = (Lists::new(cells), Lists::new(cells));
         let mut by = vec![By::Nobody; cells];
         for access in writes() {

@@ -158,7 +158,7 @@ impl<'t> Comparison<'t> {
         let outside = self.recorded.uses(recorded);
         let outside = outside
             .map(|used| self.recorded.cell(used.cell))
-            .any(|cell| cell.external);
+            .any(|cell| cell.external());
         let compared = recorded.kind.reads() && !outside && !self.recorded.frees_reads();
         let (saw, sees) = (value_read(self.recorded, recorded), value_read(self.live, live));
         if compared && !self.places.same_value(saw, sees) && !self.unset.excuses(self.recorded, recorded, saw, sees) {

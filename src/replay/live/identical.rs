@@ -254,7 +254,7 @@ fn is_same_access(trace: &Trace, recorded: Access, live: FileOp) -> bool {
             || value_read(trace, recorded) == saw
             || trace.frees_reads()
             // As in the other comparison: it is no part of the proof.
-            || trace.uses(recorded).any(|used| trace.cell(used.cell).external))
+            || trace.uses(recorded).any(|used| trace.cell(used.cell).external()))
 }
 
 /// A racing access that its thread is parked before.

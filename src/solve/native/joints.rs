@@ -40,7 +40,7 @@ impl Joints {
             cells: trace
                 .cells()
                 .iter()
-                .map(|cell| EXTERNAL * u8::from(cell.external))
+                .map(|cell| EXTERNAL * u8::from(cell.external()))
                 .collect(),
             uses: Vec::new(),
         };

@@ -283,7 +283,7 @@ impl<'t> Native<'t> {
         match self.trace.op(event) {
             Op::Access => {
                 let mut cells = self.trace.cell_uses(event);
-                self.trace.pin(event).is_none() && cells.all(|used| !self.trace.cell(used.cell).external)
+                self.trace.pin(event).is_none() && cells.all(|used| !self.trace.cell(used.cell).external())
             }
             op => op.lock().is_none_or(|lock| !self.sections.is_handed_over(lock)),
         }

@@ -271,7 +271,7 @@ impl<'s, 't> Window<'s, 't> {
                     self.written.push(RefCell::default());
                 }
                 let in_question =
-                    reads && !native.writers.none_but(thread, used.cell) && !trace.cell(used.cell).external;
+                    reads && !native.writers.none_but(thread, used.cell) && !trace.cell(used.cell).external();
                 let read = in_question.then(|| self.read(used.cell, used.read));
                 self.uses.push(Used {
                     cell: used.cell,
