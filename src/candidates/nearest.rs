@@ -111,7 +111,7 @@ impl<'s> Search<'s> {
             trace,
             contexts,
             needs,
-            counts: vec![0; contexts.len()],
+            counts: vec![0; contexts.count()],
         }
     }
 

@@ -196,7 +196,7 @@ impl LockContexts {
 
     /// How many contexts there are.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.contexts.len()
     }
 

@@ -121,7 +121,10 @@ impl Cell {
     }
 
     fn set(&mut self, flag: u8, to: bool) {
-        self.flags = self.flags & !flag | flag * u8::from(to);
+        match to {
+            true => self.flags |= flag,
+            false => self.flags &= !flag,
+        }
     }
 
     pub(super) fn set_initial(&mut self, value: Option<u64>) {
