@@ -42,6 +42,7 @@ pub use classes::{Classes, classes};
 pub use failure::{FailsIf, FailsIfError};
 pub use goal::{Goal, Side, Waiting};
 pub use journal::JournalError;
+pub use near::nearby;
 pub use program::{Names, Program, ProgramError, Then, by_turns};
 pub use session::{
     Checksum, Divergence, End, Followed, Learnt, Move, Onward, Opening, Prefix, PrefixThread, Ran, Remembered, Session,
