@@ -336,7 +336,7 @@ pub fn explore<S: Session>(
         near_comes_at: 0,
         near_missed: HashSet::new(),
         sites: Sites::default(),
-        solver: Solver::default(),
+        solver: None,
         fits: Fits::Unknown,
         alike: Alike::default(),
     };
@@ -365,7 +365,8 @@ struct Exploring<'s, 'o, S> {
     near_missed: HashSet<(NodeId, Opening)>,
     /// Who has seen what of whom, by places in the code.
     sites: Sites,
-    solver: Solver,
+    /// Made when it is first asked: that takes longer than many a search.
+    solver: Option<Solver>,
     fits: Fits,
     alike: Alike,
 }
@@ -516,7 +517,7 @@ impl<S: Session> Exploring<'_, '_, S> {
     }
 
     fn ask_solver(&mut self) -> Searched {
-        let mut solver = std::mem::take(&mut self.solver);
+        let mut solver = self.solver.take().unwrap_or_default();
         let mut forest = std::mem::take(&mut self.forest);
         let is_wanted = |forest: &Forest, wanted: &Wanted| {
             let tries = self.tried.get(&(wanted.node, wanted.opening)).copied().unwrap_or(0);
@@ -524,7 +525,7 @@ impl<S: Session> Exploring<'_, '_, S> {
         };
         let count = OPENINGS_AT_ONCE.max(self.at_once());
         let searched = solver.search(&mut forest, &self.options.limits, count, &is_wanted);
-        (self.solver, self.forest) = (solver, forest);
+        (self.solver, self.forest) = (Some(solver), forest);
         searched
     }
 
