@@ -93,7 +93,7 @@ const STATES_FIRST: usize = 200_000;
 /// costs more, the more runs have shown, while a run more or less matters less. Of the first searches for failures, which
 /// cost little and serve to find one in few runs, only one for so many runs, until there are so many. It does not depend
 /// on how many runs are made at the same time, so that nothing else does.
-const RUNS_FOR_ONE_MORE: usize = 4;
+const RUNS_FOR_ONE_MORE: usize = 3;
 const RUNS_UNTIL_MOST_FAIL: usize = 16;
 
 /// As many branches of a search are run at most before the next one.
