@@ -539,7 +539,7 @@ impl<'d> Case<'d, '_> {
                     alloc.is_some_and(|alloc| trace.thread(alloc) != trace.thread(event))
                 })
         };
-        let checker = self.known.checker;
+        let checker = self.known.checker();
         tracing::debug!(?a, ?b, pins, "walk");
         checker.synchronizes(
             cut.in_order_from(trace, a).filter(|event| *event == a || tells(event)),
@@ -555,7 +555,7 @@ impl<'d> Case<'d, '_> {
     fn schedule_of_unordered(&self, prefix: &[EventId], goal: Goal) -> Result<Schedule, Box<(Schedule, Rejection)>> {
         let known = self.known;
         let short = shorten::of_whole_prefix(known.trace, known.order, prefix, goal);
-        if known.checker.check(&short).is_ok() {
+        if known.checker().check(&short).is_ok() {
             return Ok(short);
         }
         let schedule = Schedule {
@@ -563,7 +563,7 @@ impl<'d> Case<'d, '_> {
             wakes: Wakes::of(known.trace, prefix.iter().copied()).woken,
             ..short
         };
-        match known.checker.check(&schedule) {
+        match known.checker().check(&schedule) {
             Ok(_) => Ok(schedule),
             Err(rejection) => Err(Box::new((schedule, rejection))),
         }

@@ -229,7 +229,7 @@ impl Case<'_, '_> {
         schedule: crate::schedule::Schedule,
         rejected: &mut Vec<Rejected>,
     ) -> bool {
-        match self.known.checker.check(&schedule) {
+        match self.known.checker().check(&schedule) {
             Ok(_) => {
                 deadlock.example = pending;
                 deadlock.verdict = Verdict::Witnessed(schedule);

@@ -3,7 +3,9 @@
 use super::case;
 use super::exclude::{Structure, Unpinned};
 use super::timing::{stage, tier};
-use super::{Decision, Follow, Instance, Options, Shard, Solver, Work, check_rest, in_order, reject, schedule_of};
+use super::{
+    Decision, Follow, Instance, Options, Shard, Solver, Unfollowed, Work, check_rest, in_order, reject, schedule_of,
+};
 use crate::candidates::{Candidate, Candidates};
 use crate::check::Checker;
 use crate::encode::Form;
@@ -38,7 +40,10 @@ pub(super) struct Decider<'t> {
     pub predictor: SyncPreserving<'t>,
     pub needs: &'t Needs<'t>,
     pub native: Native<'t>,
-    pub checker: &'t Checker<'t>,
+    /// The checker of the trace, if there was one already.
+    pub given_checker: Option<&'t Checker<'t>>,
+    /// Another one, once that is asked: workers whose shards have no schedules need none.
+    pub made_checker: OnceLock<Checker<'t>>,
     /// Whom the notifies wake in π.
     pub wakes: &'t Wakes,
     /// What holds in every run with these operations, once that is asked.
@@ -49,7 +54,14 @@ pub(super) struct Decider<'t> {
     pub unpinned: Option<Unpinned<'t>>,
 }
 
-impl Decider<'_> {
+impl<'t> Decider<'t> {
+    /// The checker of the trace.
+    pub(super) fn checker(&self) -> &Checker<'t> {
+        let make = || stage(&Unfollowed, "checker", || Checker::new(self.trace));
+        self.given_checker
+            .unwrap_or_else(|| self.made_checker.get_or_init(make))
+    }
+
     /// Decides the candidates of a shard, in their order, but for those that were decided earlier.
     pub(super) fn decide<F: Follow>(
         &self,
@@ -111,7 +123,7 @@ impl Decider<'_> {
         // Whoever joins the shards checks all schedules, and executes the trace once for all of them.
         if work.shard == Shard::WHOLE {
             stage(follow, "checking the rest", || {
-                check_rest(self.checker, &mut decisions, &|number| checked.contains(&number));
+                check_rest(self.checker(), &mut decisions, &|number| checked.contains(&number));
             });
         }
         stage(follow, "explanations", || self.explain(work, &mut decisions, follow))?;
@@ -178,7 +190,10 @@ impl Decider<'_> {
             .iter()
             .filter_map(|decision| schedule_of(&decision.pair))
             .collect();
-        let mut verdicts = self.checker.check_all(&schedules).into_iter();
+        if schedules.is_empty() {
+            return RejectedOf::new();
+        }
+        let mut verdicts = self.checker().check_all(&schedules).into_iter();
         let mut taken_back = RejectedOf::new();
         decisions.retain_mut(|decision| {
             let Verdict::Witnessed(schedule) = &decision.pair.verdict else {

@@ -366,7 +366,6 @@ fn with_decider<R>(
         "candidates found"
     );
     let wakes = Wakes::of(trace, trace.events());
-    let mut made = None;
     // What would hold if unrecorded code had left no traces.
     let unpinned_order = trace.has_pins().then(|| MustHappenBefore::on(trace, Grounds::Outcomes));
     let unpinned_needs = unpinned_order.as_ref().map(|order| {
@@ -386,7 +385,8 @@ fn with_decider<R>(
         predictor: stage(follow, "predictor", || SyncPreserving::new(trace, &needs, &sections)),
         needs: &needs,
         native: stage(follow, "own solver", || Native::new(trace, &needs, &sections, &wakes)),
-        checker: checker.unwrap_or_else(|| made.insert(stage(follow, "checker", || Checker::new(trace)))),
+        given_checker: checker,
+        made_checker: OnceLock::new(),
         wakes: &wakes,
         structure: OnceLock::new(),
         handed_on: OnceLock::new(),

@@ -269,7 +269,7 @@ impl Case<'_, '_> {
         let limit = known.options.instances.map_or(usize::MAX, |limit| limit as usize);
         let (mut undecided, mut excluded): (Vec<&Early>, Option<&Early>) = (Vec::new(), None);
         let mut open = None;
-        let mut accepted = |early: &Early, schedule: Schedule| match known.checker.check(&schedule) {
+        let mut accepted = |early: &Early, schedule: Schedule| match known.checker().check(&schedule) {
             Ok(_) => Some(schedule),
             Err(rejection) => {
                 tracing::debug!(?early, "rejected");

@@ -116,7 +116,7 @@ fn decide(known: &Decider<'_>, row: &[Question], rejected: &mut Vec<Rejected>) -
         total: row.len() as u64,
         ..Instances::default()
     };
-    let accepted = |schedule: &Schedule| known.checker.check(schedule);
+    let accepted = |schedule: &Schedule| known.checker().check(schedule);
     for asked in row.iter().take(limit) {
         if known.options.out_of_time() {
             break;

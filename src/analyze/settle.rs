@@ -40,7 +40,7 @@ pub(super) fn settle(
     steps: &mut Steps,
     rejected: &mut Vec<Rejected>,
 ) -> Settled {
-    let mut accepts = |schedule: Schedule| match known.checker.check(&schedule) {
+    let mut accepts = |schedule: Schedule| match known.checker().check(&schedule) {
         Ok(_) => Some(schedule),
         Err(rejection) => {
             rejected.push(reject(schedule, &rejection));

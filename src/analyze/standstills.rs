@@ -81,7 +81,7 @@ pub(super) fn find(known: &Decider<'_>) -> (Vec<Deadlock>, Vec<Rejected>) {
             slices: slices_of(trace, &run.then),
             wakes: run.wakes.clone(),
         };
-        match known.checker.check(&schedule) {
+        match known.checker().check(&schedule) {
             Ok(_) if is_least(key) => deadlocks.push(Deadlock {
                 positions: run.waiting.iter().map(|&event| trace.pc(event)).collect(),
                 example: run.waiting.clone(),
@@ -160,7 +160,7 @@ impl Search<'_, '_> {
     /// All runs in which so many threads stand still.
     fn all(&mut self, delays: usize) {
         let trace = self.known.trace;
-        let mut state = self.known.checker.start();
+        let mut state = self.known.checker().start();
         for event in trace.events() {
             if self.left == 0 || self.known.options.out_of_time() {
                 return;

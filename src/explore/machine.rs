@@ -60,7 +60,7 @@ impl Phase {
 }
 
 /// A state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct State {
     /// The class that each thread is at; [`NONE`] if it was not forked.
     pub at: Vec<u32>,
@@ -73,6 +73,37 @@ pub(crate) struct State {
     /// Permits of semaphores; how many have arrived at a barrier's open round; 0, 1, 2 for a once cell that was not
     /// begun, was begun, is done.
     pub count: Vec<u32>,
+}
+
+impl Clone for State {
+    fn clone(&self) -> State {
+        State {
+            at: self.at.clone(),
+            phase: self.phase.clone(),
+            cells: self.cells.clone(),
+            owner: self.owner.clone(),
+            readers: self.readers.clone(),
+            count: self.count.clone(),
+        }
+    }
+
+    /// Searches copy a state for each step: into memory that is there.
+    fn clone_from(&mut self, of: &State) {
+        let State {
+            at,
+            phase,
+            cells,
+            owner,
+            readers,
+            count,
+        } = of;
+        self.at.clone_from(at);
+        self.phase.clone_from(phase);
+        self.cells.clone_from(cells);
+        self.owner.clone_from(owner);
+        self.readers.clone_from(readers);
+        self.count.clone_from(count);
+    }
 }
 
 /// What is the scheduler's choice in a turn.

@@ -42,6 +42,7 @@ pub use classes::{Classes, classes};
 pub use failure::{FailsIf, FailsIfError};
 pub use goal::{Goal, Side, Waiting};
 pub use journal::JournalError;
+pub use near::nearby;
 pub use program::{Names, Program, ProgramError, Then, by_turns};
 pub use session::{
     Checksum, Divergence, End, Followed, Learnt, Move, Onward, Opening, Prefix, PrefixThread, Ran, Remembered, Session,
@@ -92,7 +93,7 @@ const STATES_FIRST: usize = 200_000;
 /// costs more, the more runs have shown, while a run more or less matters less. Of the first searches for failures, which
 /// cost little and serve to find one in few runs, only one for so many runs, until there are so many. It does not depend
 /// on how many runs are made at the same time, so that nothing else does.
-const RUNS_FOR_ONE_MORE: usize = 4;
+const RUNS_FOR_ONE_MORE: usize = 3;
 const RUNS_UNTIL_MOST_FAIL: usize = 16;
 
 /// As many branches of a search are run at most before the next one.
@@ -335,7 +336,7 @@ pub fn explore<S: Session>(
         near_comes_at: 0,
         near_missed: HashSet::new(),
         sites: Sites::default(),
-        solver: Solver::default(),
+        solver: None,
         fits: Fits::Unknown,
         alike: Alike::default(),
     };
@@ -364,7 +365,8 @@ struct Exploring<'s, 'o, S> {
     near_missed: HashSet<(NodeId, Opening)>,
     /// Who has seen what of whom, by places in the code.
     sites: Sites,
-    solver: Solver,
+    /// Made when it is first asked: that takes longer than many a search.
+    solver: Option<Solver>,
     fits: Fits,
     alike: Alike,
 }
@@ -515,7 +517,7 @@ impl<S: Session> Exploring<'_, '_, S> {
     }
 
     fn ask_solver(&mut self) -> Searched {
-        let mut solver = std::mem::take(&mut self.solver);
+        let mut solver = self.solver.take().unwrap_or_default();
         let mut forest = std::mem::take(&mut self.forest);
         let is_wanted = |forest: &Forest, wanted: &Wanted| {
             let tries = self.tried.get(&(wanted.node, wanted.opening)).copied().unwrap_or(0);
@@ -523,7 +525,7 @@ impl<S: Session> Exploring<'_, '_, S> {
         };
         let count = OPENINGS_AT_ONCE.max(self.at_once());
         let searched = solver.search(&mut forest, &self.options.limits, count, &is_wanted);
-        (self.solver, self.forest) = (solver, forest);
+        (self.solver, self.forest) = (Some(solver), forest);
         searched
     }
 

@@ -19,8 +19,10 @@
 //! Of equal ones, first reads of what was written where no run has shown it ([`sites`](super::sites)), then those at
 //! places in the code that were tried least.
 
+mod barren;
 mod walk;
 
+use self::barren::{Barren, Way};
 use super::goal::{Goal, Waiting};
 use super::machine::{Goes, NONE, State, Turn};
 use super::session::{Onward, Opening, Prefix, PrefixThread, Wanted};
@@ -116,6 +118,8 @@ pub(super) fn near(
             limits,
             foreign: tables.forest.reservations().contains(&Reservation::ForeignRelease),
             left: MOST_TURNS,
+            notes: 0,
+            barren: limits.reduce.then(|| Barren::of(&tables)),
         };
         search.run(stops);
         let mut found = search.found;
@@ -132,6 +136,15 @@ pub(super) fn near(
     };
     forest.adopt_values(values);
     found
+}
+
+/// What the cheap searches find, one kind after another, the best of each first: so that it can be compared with what
+/// they find if they simulate everything ([`Limits::reduce`]).
+pub fn nearby(forest: &mut Forest, limits: &Limits) -> Vec<Prefix> {
+    let in_turn = (0..MOST_STEPS_IN_TURN).map(Stops::AllInTurn);
+    let all = [Stops::One, Stops::Two, Stops::AtRandom(1)].into_iter().chain(in_turn);
+    let found = all.flat_map(|stops| near(forest, stops, &HashMap::new(), &Sites::default(), limits));
+    found.map(|near| near.prefix).collect()
 }
 
 /// What is open: a class and what it is; or all stands still, unless somebody gives up; or it does so for certain.
@@ -286,10 +299,14 @@ struct Search<'t, 'f> {
     /// Whether threads give back locks that others hold.
     foreign: bool,
     left: usize,
+    /// How often something open was met, known or not.
+    notes: usize,
+    /// What need not be simulated again, unless everything is.
+    barren: Option<Barren>,
 }
 
 /// In which order the threads go on that neither stand still nor come first.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Others {
     AsForked,
     Backwards,
@@ -495,34 +512,58 @@ impl Search<'_, '_> {
             ..Stood::default()
         };
         let mut seen = Vec::new();
-        for first in here.state.threads().collect::<Vec<_>>() {
+        let (mut now, mut resumed, mut on) = (here.clone(), here.clone(), here.clone());
+        for first in 0..here.state.at.len() as u32 {
             let class = here.state.at[first as usize];
-            if first == thread || seen.contains(&class) || here.class(first).act == Act::Ended {
+            if class == NONE || first == thread || seen.contains(&class) || here.class(first).act == Act::Ended {
                 continue;
             }
             seen.push(class);
-            let mut now = here.clone();
-            now.stood = stood.clone();
+            let Some(whole) = self.enter(here, Way::Stop { thread, first }) else {
+                continue;
+            };
+            now.clone_from(here);
+            now.stood.clone_from(&stood);
             self.advance(&mut now, first, Some(still));
             if self.left == 0 {
                 return;
             }
+            let Some(rest) = self.enter(&now, Way::Rest { thread }) else {
+                self.leave(whole);
+                continue;
+            };
+            let before = self.left;
+            resumed.clone_from(&now);
+            self.advance(&mut resumed, thread, Some(still));
+            let turns = before - self.left;
             for others in [Others::AsForked, Others::Backwards] {
                 // The thread that stood still goes on at once, or last.
-                let mut resumed = now.clone();
-                self.advance(&mut resumed, thread, Some(still));
-                self.go_on(&mut resumed, Some(still), others);
-                let mut last = now.clone();
-                self.go_on_without(&mut last, Some(still), others);
-                self.advance(&mut last, thread, Some(still));
-                self.go_on(&mut last, Some(still), others);
+                on.clone_from(&resumed);
+                if others == Others::Backwards {
+                    // The same turns once more: they count, and are not simulated.
+                    self.spend_all(turns.min(self.left));
+                }
+                self.go_on(&mut on, Some(still), others);
+                on.clone_from(&now);
+                self.go_on_without(&mut on, Some(still), others);
+                self.advance(&mut on, thread, Some(still));
+                self.go_on(&mut on, Some(still), others);
             }
+            self.leave(rest);
+            self.leave(whole);
         }
     }
 
     fn go_on(&mut self, now: &mut Simulation<'_>, still: Option<Still>, others: Others) {
-        while self.round(now, still, others, None) {}
-        self.note_standstill(now, still);
+        let mut entered = Vec::new();
+        while let Some(way) = self.enter(now, Way::On(others)) {
+            entered.push(way);
+            if !self.round(now, still, others, None) {
+                self.note_standstill(now, still);
+                break;
+            }
+        }
+        entered.into_iter().for_each(|way| self.leave(way));
     }
 
     fn go_on_without(&mut self, now: &mut Simulation<'_>, still: Option<Still>, others: Others) {
@@ -547,6 +588,9 @@ impl Search<'_, '_> {
 
     /// Lets a thread go on as far as it can, and notes what is open there; whether it went on at all.
     fn advance(&mut self, now: &mut Simulation<'_>, thread: u32, still: Option<Still>) -> bool {
+        if now.class(thread).act == Act::Ended {
+            return false;
+        }
         let mut steps = 0;
         while self.left > 0 && now.advance_by_one(thread) {
             self.spend();
@@ -562,6 +606,7 @@ impl Search<'_, '_> {
     }
 
     fn note(&mut self, now: &mut Simulation<'_>, thread: u32, key: Key, still: Option<Still>, onward: Onward) {
+        self.notes += 1;
         let middle = still.filter(|still| still.in_the_middle);
         let rank = match (&key, middle) {
             (Key::Standstill(_) | Key::Deadlock(_), _) => STANDSTILL,
@@ -657,7 +702,6 @@ impl Search<'_, '_> {
 }
 
 /// A state, and how it was come to.
-#[derive(Clone)]
 struct Simulation<'t> {
     tables: &'t Tables<'t>,
     past: &'t Past,
@@ -670,6 +714,26 @@ struct Simulation<'t> {
     has_done: Vec<bool>,
     switches: u32,
     stood: Stood,
+}
+
+impl Clone for Simulation<'_> {
+    fn clone(&self) -> Self {
+        Simulation {
+            state: self.state.clone(),
+            written: self.written.clone(),
+            has_done: self.has_done.clone(),
+            stood: self.stood.clone(),
+            ..*self
+        }
+    }
+
+    fn clone_from(&mut self, of: &Self) {
+        self.state.clone_from(&of.state);
+        self.written.clone_from(&of.written);
+        self.has_done.clone_from(&of.has_done);
+        self.stood.clone_from(&of.stood);
+        (self.turns, self.log, self.switches) = (of.turns, of.log, of.switches);
+    }
 }
 
 /// Where a thread stood still.

@@ -179,6 +179,8 @@ struct Search<'f> {
     /// Pairs of classes whose race was found, so as not to describe it again.
     raced: HashSet<(u32, u32)>,
     turns: Vec<Turn>,
+    /// The threads that wait in a state, and those that stand before an access: memory for them.
+    waits_and_accesses: (Vec<u32>, Vec<u32>),
     /// How many states there were when the first open branch was met.
     first_open: usize,
     worthwhile: bool,
@@ -207,6 +209,7 @@ impl<'f> Search<'f> {
             foreign,
             raced: HashSet::new(),
             turns: Vec::new(),
+            waits_and_accesses: (Vec::new(), Vec::new()),
             first_open: 0,
             worthwhile: false,
             ahead: None,
@@ -222,6 +225,7 @@ impl<'f> Search<'f> {
         self.come(first);
         // States that need no further change of threads, and those that need one more.
         let (mut near, mut far) = (vec![0_u32], Vec::new());
+        let mut state = self.start.clone();
         loop {
             let Some(number) = near.pop() else {
                 if far.is_empty() {
@@ -231,7 +235,6 @@ impl<'f> Search<'f> {
                 near.reverse();
                 continue;
             };
-            let mut state = self.start.clone();
             self.states.unpack(number, &self.start, &mut state);
             let turns = self.follow(&state);
             let thread = self.came[number as usize].turn.thread;
@@ -353,7 +356,9 @@ impl<'f> Search<'f> {
     fn look(&mut self, moment: Moment) {
         let mut turns = std::mem::take(&mut self.turns);
         turns.clear();
-        let mut waits = Vec::new();
+        let (mut waits, mut accesses) = std::mem::take(&mut self.waits_and_accesses);
+        waits.clear();
+        accesses.clear();
         let (mut can_move, mut ends) = (false, false);
         for thread in self.now.threads() {
             let before = turns.len();
@@ -388,11 +393,9 @@ impl<'f> Search<'f> {
             (false, false) => self.note_deadlock(&waits, &turns, moment),
             (false, true) => self.note_partial_deadlock(&waits, moment),
         }
-        let accesses: Vec<u32> = turns
-            .iter()
-            .map(|turn| turn.thread)
-            .filter(|&thread| matches!(self.now.class(&self.tables, thread).act, Act::Access(_)))
-            .collect();
+        let at_accesses = turns.iter().map(|turn| turn.thread);
+        accesses
+            .extend(at_accesses.filter(|&thread| matches!(self.now.class(&self.tables, thread).act, Act::Access(_))));
         for (index, &a) in accesses.iter().enumerate() {
             for &b in &accesses[index + 1..] {
                 if self.now.race(&self.tables, a, b) {
@@ -400,6 +403,7 @@ impl<'f> Search<'f> {
                 }
             }
         }
+        self.waits_and_accesses = (waits, accesses);
         self.turns = turns;
     }
 

@@ -196,11 +196,16 @@ pub(super) enum Found {
 
 /// Whether a plan's shard is decided. A shard of somebody else counts only if others are believed: what it refutes
 /// cannot be checked.
-pub(super) fn find_shard(folder: &Path, plan: &Plan, shard: Shard, binding: &Binding, believes: bool) -> Found {
-    match read_shard(&shard_path(folder, shard), binding) {
-        Ok((header, part))
-            if header == Header::new(&plan.id(), shard) && part.decides(plan, shard.number(), shard.of()) =>
-        {
+pub(super) fn find_shard(
+    path: &Path,
+    plan: &Plan,
+    id: &PlanId,
+    shard: Shard,
+    binding: &Binding,
+    believes: bool,
+) -> Found {
+    match read_shard(path, binding) {
+        Ok((header, part)) if header == Header::new(id, shard) && part.decides(plan, shard.number(), shard.of()) => {
             match part.is_ours || believes {
                 true => Found::Decided,
                 false => Found::OfOthers,

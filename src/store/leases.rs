@@ -4,7 +4,7 @@
 //! the decisions in its journal. Two that work on one shard decide the same, and the file of a shard appears as a whole.
 
 use super::decisions::{Found, find_shard};
-use super::{Binding, Plan, StoreError, at, shard_path};
+use super::{Binding, Plan, PlanId, StoreError, at, shard_path};
 use crate::analyze::Shard;
 use crate::lease;
 use safe_files::make_folder;
@@ -18,12 +18,15 @@ use std::time::Duration;
 pub struct Leases<'a> {
     folder: &'a Path,
     plan: &'a Plan,
+    id: PlanId,
     binding: Binding,
     /// Whether shards that somebody else has written count.
     believes: bool,
     leases: lease::Leases,
     /// Shards that are not known to be done. The first one is tried first: another one for each worker.
     left: Vec<Shard>,
+    /// Whether all of them were looked at.
+    has_looked: bool,
     /// Shards that somebody else has written, and that do not count.
     of_others: Vec<PathBuf>,
     /// Their numbers, also of those that are told.
@@ -60,10 +63,12 @@ impl<'a> Leases<'a> {
         Leases {
             folder,
             plan,
+            id: plan.id(),
             binding,
             believes: false,
             leases: lease::Leases::new(lasts),
             left,
+            has_looked: false,
             of_others: Vec::new(),
             disbelieved: HashSet::new(),
         }
@@ -88,27 +93,40 @@ impl<'a> Leases<'a> {
         let shards = self.folder.join("shards");
         at(self.folder, make_folder(self.folder))?;
         at(&shards, make_folder(&shards))?;
-        let folder = self.folder;
-        self.left.retain(
-            |&shard| match find_shard(folder, self.plan, shard, &self.binding, self.believes) {
-                Found::Nothing => true,
-                Found::Decided => false,
-                Found::OfOthers => {
-                    let path = shard_path(folder, shard);
-                    if self.disbelieved.insert(shard.number()) {
-                        self.of_others.push(path);
-                    }
-                    true
-                }
-            },
-        );
-        for &shard in &self.left {
-            let path = shard_path(folder, shard).with_extension("lease");
+        // At first all of them, so that those of others are named before anything is decided.
+        if !std::mem::replace(&mut self.has_looked, true) {
+            let all = std::mem::take(&mut self.left);
+            self.left = all.into_iter().filter(|&shard| self.is_left(shard)).collect();
+        }
+        // From then on up to the first that nobody works on: there are many, and this is asked for each.
+        let mut next = 0;
+        while let Some(&shard) = self.left.get(next) {
+            if !self.is_left(shard) {
+                self.left.remove(next);
+                continue;
+            }
+            let path = shard_path(self.folder, shard).with_extension("lease");
             if let Some(lease) = at(&path, self.leases.take(&path))? {
                 return Ok(Offer::Shard(Lease { shard, lease }));
             }
+            next += 1;
         }
         Ok(if self.left.is_empty() { Offer::Done } else { Offer::Wait })
+    }
+
+    /// Whether a shard is still to be decided. One that somebody else has written is noted.
+    fn is_left(&mut self, shard: Shard) -> bool {
+        let path = shard_path(self.folder, shard);
+        match find_shard(&path, self.plan, &self.id, shard, &self.binding, self.believes) {
+            Found::Nothing => true,
+            Found::Decided => false,
+            Found::OfOthers => {
+                if self.disbelieved.insert(shard.number()) {
+                    self.of_others.push(path);
+                }
+                true
+            }
+        }
     }
 }
 

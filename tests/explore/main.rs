@@ -19,6 +19,7 @@ mod executions;
 mod interpreter;
 mod known;
 mod machine;
+mod nearby;
 mod oracle;
 mod program;
 mod random_program;

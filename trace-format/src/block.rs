@@ -4,6 +4,9 @@ use crate::fault::BlockFault;
 use crate::footer::Entry;
 use crate::frame::{Compression, FRAME_LEN, Frame};
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::io;
+use zstd::bulk::Decompressor;
 
 /// The frame at `offset`, whose block lies within the file.
 pub(crate) fn frame_at(file: &[u8], offset: u64) -> Result<Frame, BlockFault> {
@@ -51,8 +54,7 @@ pub(crate) fn payload(file: &[u8], entry: Entry) -> Result<Cow<'_, [u8]>, BlockF
         Compression::Compressed => {
             // `raw_len` is in bounds, and zstd writes no more than that, whatever the payload says.
             let raw_len = entry.frame.raw_len as usize;
-            let raw =
-                zstd::bulk::decompress(stored, raw_len).map_err(|error| BlockFault::Compression(error.to_string()))?;
+            let raw = decompress(stored, raw_len).map_err(|error| BlockFault::Compression(error.to_string()))?;
             if raw.len() == raw_len {
                 Ok(Cow::Owned(raw))
             } else {
@@ -63,6 +65,20 @@ pub(crate) fn payload(file: &[u8], entry: Entry) -> Result<Cow<'_, [u8]>, BlockF
             }
         }
     }
+}
+
+/// Making a decompressor takes as long as a block of a short trace, so each thread keeps one.
+fn decompress(stored: &[u8], raw_len: usize) -> io::Result<Vec<u8>> {
+    thread_local! {
+        static KEPT: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+    }
+    KEPT.with_borrow_mut(|kept| {
+        let decompressor = match kept {
+            Some(kept) => kept,
+            None => kept.insert(Decompressor::new()?),
+        };
+        decompressor.decompress(stored, raw_len)
+    })
 }
 
 fn rest(file: &[u8], offset: u64) -> &[u8] {

@@ -27,12 +27,14 @@ impl Search<'_, '_> {
         self.left = self.left.min(MOST_TURNS_OF_WALKS);
         let mut random = Rng::with_seed(seed);
         let mut in_vain = 0;
+        let mut now = start.clone();
         while self.left > 0 && in_vain < MOST_WALKS_IN_VAIN {
             // A walk in which nobody can move costs something, too.
             self.spend();
             let goes_on = GOES_ON[random.usize(..GOES_ON.len())];
             let before = self.found.len();
-            self.walk_once(&mut start.clone(), goes_on, &mut random);
+            now.clone_from(start);
+            self.walk_once(&mut now, goes_on, &mut random);
             in_vain = if self.found.len() > before { 0 } else { in_vain + 1 };
         }
     }
