@@ -34,5 +34,5 @@ pub use fault::Fault;
 pub use item::{HEAD_BYTES, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, MAX_RUN, OPEN_HEAD, head};
 pub use memory::{LINE, Memory};
 pub use shape::{Shape, Slots, TargetKind, kind, mask};
-pub use sites::{MAX_SITES, SiteIndex, Sites};
+pub use sites::{BranchHistory, MAX_SITES, SiteIndex, Sites};
 pub use state::{Coded, Operands, State};

@@ -243,11 +243,15 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         }
     }
 
-    /// The same by any history, of which it is known that the edge number `at` is expected.
+    /// The same by any history, that of the thread's site `last`, of which it is known that the edge number `at` is
+    /// expected.
     #[inline(always)]
-    pub(crate) fn confirm_edge(&mut self, branches: BranchHistory, at: usize) {
-        self.sites.borrow_mut().at_mut(self.thread.site).branches = branches.confirmed(at);
-        self.thread.branch = branches.taken(self.thread.branch, at);
+    pub(crate) fn confirm_edge(&mut self, branches: BranchHistory, last: SiteIndex, at: usize) {
+        self.sites.borrow_mut().at_mut(last).branches = branches.confirmed(at);
+        // Where the second one is expected, there are two.
+        if at != 0 || branches.forks() {
+            self.thread.branch = at != 0;
+        }
     }
 
     /// Notes a predicted event at `index`, all but what memory holds. Neither the call stack, if that

@@ -16,9 +16,9 @@ pub trait Sink {
     /// Counts one more predicted event, whose literals are the first `len` bytes in [`literals`](Sink::literals).
     /// False if the run is full.
     fn hit(&mut self, len: usize) -> bool;
-    /// The same of an event without literals, if the run is known to have room.
-    fn one_more(&mut self) {
-        self.hit(0);
+    /// The same if the run is known to have room.
+    fn one_more(&mut self, len: usize) {
+        self.hit(len);
     }
     /// The predicted events of the run.
     fn hits(&self) -> u32;

@@ -36,7 +36,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 use event_coding::{
-    Encoder, Full, LINE, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, Memory, Operands, Shape, Sink, SiteIndex, Sites, Tried,
+    BranchHistory, Encoder, Full, LINE, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, Memory, Operands, Shape, Sink, SiteIndex, Sites, Tried,
     edge_kind, kind,
 };
 use heap::Heap;
@@ -117,63 +117,106 @@ impl Tables {
 /// function or a jump, so that a hook needs no stack of its own.
 #[inline(always)]
 pub fn access<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
-    try_access::<KIND, SIZE, { edge_kind::PLAIN }>(addr, pc);
-}
-
-/// The same of one that comes by this kind of edge.
-#[inline(always)]
-fn try_access<const KIND: u8, const SIZE: usize, const EDGE: u8>(addr: usize, pc: usize) {
     let shape = const { Shape::access(KIND, SIZE as u8, 0) };
     let (stack, value) = (stack(), || load(addr, SIZE));
     // SAFETY: the baton is the caller's, and nothing below calls back into this module: `value` finds the memory there
     // (its hook has touched it, or `settle_inside` has), or runs a handler of the program's whose hooks do nothing
     // (`faults`).
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    match encoder.access::<EDGE>(pc as u64, stack, shape, addr as u64, value, &mut Stream) {
+    let tried = encoder.access(pc as u64, stack, shape, addr as u64, value, &mut Stream);
+    go_on::<KIND, SIZE, { edge_kind::PLAIN }>(tried, addr, pc);
+}
+
+/// What is left to do of an access.
+#[inline(always)]
+fn go_on<const KIND: u8, const SIZE: usize, const EDGE: u8>(tried: Tried, addr: usize, pc: usize) {
+    match tried {
         Tried::Hit => {}
         Tried::Branching => branching::<KIND, SIZE>(addr, pc),
         Tried::Moving => moving::<KIND, SIZE>(addr, pc),
-        Tried::ByMode(site) => by_mode::<KIND, SIZE>(addr, pc, site),
-        Tried::LiteralValue(site) => literal::<KIND, SIZE, false>(addr, pc, site),
-        Tried::LiteralTarget(site) => literal::<KIND, SIZE, true>(addr, pc, site),
+        Tried::By(site, target_mode, value_mode) => {
+            by_modes::<KIND, SIZE, EDGE>(addr, pc, site, u16::from_le_bytes([target_mode, value_mode]));
+        }
         Tried::Other => miss::<KIND, SIZE>(addr, pc),
     }
 }
 
+/// The access comes by any edge.
 #[inline(never)]
 extern "C" fn branching<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
-    try_access::<KIND, SIZE, { edge_kind::BRANCHING }>(addr, pc);
-}
-
-#[inline(never)]
-extern "C" fn moving<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
-    try_access::<KIND, SIZE, { edge_kind::MOVING }>(addr, pc);
-}
-
-/// The value of the access is predicted by another one.
-#[inline(never)]
-extern "C" fn by_mode<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize, site: SiteIndex) {
-    let shape = const { Shape::access(KIND, SIZE as u8, 0) };
     // SAFETY: as in `access`.
-    let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    if !encoder.by_mode(site, stack(), shape, addr as u64, load(addr, SIZE), &mut Stream) {
-        miss::<KIND, SIZE>(addr, pc);
+    let (branches, last) = unsafe { (*EVENTS.encoder.get()).last() };
+    // Two ways that share nothing: each knows its edge.
+    if branches.expects_second() {
+        along::<KIND, SIZE, { edge_kind::SECOND }>(addr, pc, branches, last);
+    } else {
+        along::<KIND, SIZE, { edge_kind::FIRST }>(addr, pc, branches, last);
     }
 }
 
-/// The value of the access is a literal, or its target and perhaps its value.
+/// The call stack changes before the access.
 #[inline(never)]
-extern "C" fn literal<const KIND: u8, const SIZE: usize, const TARGET: bool>(addr: usize, pc: usize, site: SiteIndex) {
+extern "C" fn moving<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
+    // SAFETY: as in `access`.
+    let (branches, last) = unsafe { (*EVENTS.encoder.get()).last() };
+    along::<KIND, SIZE, { edge_kind::ANY }>(addr, pc, branches, last);
+}
+
+/// The access comes by this kind of edge from the site `last`, which has this history.
+#[inline(always)]
+fn along<const KIND: u8, const SIZE: usize, const EDGE: u8>(
+    addr: usize,
+    pc: usize,
+    branches: BranchHistory,
+    last: SiteIndex,
+) {
+    let shape = const { Shape::access(KIND, SIZE as u8, 0) };
+    let (stack, value) = (stack(), || load(addr, SIZE));
+    // SAFETY: as in `access`.
+    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    let tried =
+        encoder.access_from::<EDGE>(branches, last, pc as u64, stack, shape, addr as u64, value, &mut Stream);
+    go_on::<KIND, SIZE, { edge_kind::ANY }>(tried, addr, pc);
+}
+
+/// The site has other modes than most: that of the target in the lower byte, that of the value in the upper one.
+#[inline(never)]
+extern "C" fn by_modes<const KIND: u8, const SIZE: usize, const EDGE: u8>(
+    addr: usize,
+    pc: usize,
+    site: SiteIndex,
+    modes: u16,
+) {
+    // A function for each, in which the modes are known to the compiler, and which needs few registers.
+    macro_rules! each {
+        ($($value:literal: $($target:literal)*;)*) => {
+            match modes {
+                $($(modes if modes == const { $value << 8 | $target } => by::<KIND, SIZE, EDGE, $target, $value>(addr, pc, site),)*)*
+                _ => miss::<KIND, SIZE>(addr, pc),
+            }
+        };
+    }
+    each! {
+        0: 0 1 2 3 4 5;
+        1: 0 1 2 3 4 5;
+        2: 0 1 2 3 4 5;
+        3: 0 1 2 3 4 5;
+        4: 0 1 2 3 4 5;
+    }
+}
+
+/// It has these modes.
+#[inline(never)]
+extern "C" fn by<const KIND: u8, const SIZE: usize, const EDGE: u8, const TARGET: u8, const VALUE: u8>(
+    addr: usize,
+    pc: usize,
+    site: SiteIndex,
+) {
     let shape = const { Shape::access(KIND, SIZE as u8, 0) };
     // SAFETY: as in `access`.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    let (stack, target, value) = (stack(), addr as u64, load(addr, SIZE));
-    let is_literal = if TARGET {
-        encoder.literal_target(site, stack, shape, target, value, &mut Stream)
-    } else {
-        encoder.literal_value(site, stack, shape, target, value, &mut Stream)
-    };
-    if !is_literal {
+    let (target, value) = (addr as u64, load(addr, SIZE));
+    if !encoder.access_by::<EDGE, TARGET, VALUE>(site, stack(), shape, target, value, &mut Stream) {
         miss::<KIND, SIZE>(addr, pc);
     }
 }
@@ -321,9 +364,9 @@ impl Sink for Stream {
     }
 
     #[inline(always)]
-    fn one_more(&mut self) {
+    fn one_more(&mut self, len: usize) {
         // SAFETY: as above; who comes here has seen that nothing is due.
-        unsafe { RING.one_more() };
+        unsafe { RING.one_more(len) };
     }
 
     #[inline(always)]
