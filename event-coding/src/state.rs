@@ -333,6 +333,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     }
 
     /// An event at `index` was given by an item: learns from what was not predicted.
+    #[inline(always)]
     pub(crate) fn learn(&mut self, index: SiteIndex, slots: Slots, stack: u32, missed: Missed) {
         let Missed { operands, edge, value } = missed;
         if let Some(missed) = value {
@@ -351,6 +352,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     }
 
     /// The value of an event at `index` was not as predicted.
+    #[inline(always)]
     fn learn_value(&mut self, index: SiteIndex, value: u64, missed: MissedValue, first: bool) {
         let recent = self.thread.recent;
         let site = self.sites.borrow_mut().at_mut(index);
@@ -369,6 +371,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     }
 
     /// An event is at `index`, and its site, its call stack or its target was not as predicted.
+    #[inline(always)]
     fn learn_edge(&mut self, index: SiteIndex, slots: Slots, stack: u32, target: u64, missed: MissedEdge) {
         let last_target = self.last_target(slots);
         let thread = self.thread;

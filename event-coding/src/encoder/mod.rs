@@ -125,7 +125,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
     #[inline(always)]
     pub fn try_event(&mut self, pc: u64, stack: u32, shape: Shape, operands: Operands, sink: &mut impl Sink) -> bool {
         let given = Given::new(pc, stack, shape, operands);
-        let index = self.lookup[hash(pc)];
+        let index = self.lookup[hash(pc, shape)];
         if !self.comes_by_edge(index, &given) {
             return false;
         }
@@ -149,16 +149,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         sink: &mut impl Sink,
     ) -> Result<bool, Full> {
         let given = Given::new(pc, stack, shape, operands);
-        let known = self.find(pc, shape);
-        if known.is_none() && self.state.sites().is_full() {
-            return Err(Full);
-        }
-        if let Some(site) = self.resting.take() {
-            self.state.thread.site = site;
-        }
-        if self.state.thread.tag != u64::from(self.thread) + 1 {
-            self.put_thread(sink);
-        }
+        let known = self.come_to(&given, sink)?;
         let (spot, held) = self.state.held(given.slots, operands.target, given.width);
         if let Some(index) = known.filter(|&index| self.comes_by_edge(index, &given)) {
             if self.try_operands(index, &given, spot, sink) {
@@ -174,6 +165,54 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         }
         self.put_event(known, &given, spot, held, sink);
         Ok(false)
+    }
+
+    /// Encodes an event of the running thread as an item, of which it is known that it is not as predicted, or to which
+    /// an item does no harm.
+    ///
+    /// # Errors
+    /// [`Full`], before anything is encoded.
+    ///
+    /// # Panics
+    /// If the shape is of no kind that exists.
+    #[inline(always)]
+    pub fn missed(
+        &mut self,
+        pc: u64,
+        stack: u32,
+        shape: Shape,
+        operands: Operands,
+        sink: &mut impl Sink,
+    ) -> Result<(), Full> {
+        let given = Given::new(pc, stack, shape, operands);
+        let known = self.come_to(&given, sink)?;
+        let (spot, held) = self.state.held(given.slots, operands.target, given.width);
+        self.put_event(known, &given, spot, held, sink);
+        Ok(())
+    }
+
+    /// Whether [`try_event`](Self::try_event) found the site that it was given, and nothing else stands in its place.
+    #[inline(always)]
+    #[must_use]
+    pub fn finds_at_once(&self, pc: u64, shape: Shape) -> bool {
+        let site = self.state.sites().at(self.lookup[hash(pc, shape)]);
+        site.pc == pc && site.shape == shape.code()
+    }
+
+    /// What is to be done before an event can be encoded, whatever it is. Its site, if the block has it.
+    #[inline(always)]
+    fn come_to(&mut self, given: &Given, sink: &mut impl Sink) -> Result<Option<SiteIndex>, Full> {
+        let known = self.find(given.pc, given.shape);
+        if known.is_none() && self.state.sites().is_full() {
+            return Err(Full);
+        }
+        if let Some(site) = self.resting.take() {
+            self.state.thread.site = site;
+        }
+        if self.state.thread.tag != u64::from(self.thread) + 1 {
+            self.put_thread(sink);
+        }
+        Ok(known)
     }
 
     /// Whether an event of the site at `index` comes by the edge that is expected, with the call stack that is.
@@ -270,7 +309,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
 
     /// The site's index, if the block has it.
     fn find(&self, pc: u64, shape: Shape) -> Option<SiteIndex> {
-        let mut at = hash(pc);
+        let mut at = hash(pc, shape);
         loop {
             let index = self.lookup[at % LOOKUP];
             if index == SiteIndex::NONE {
@@ -285,8 +324,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
     }
 }
 
-/// Where a site is looked for first.
+/// Where a site is looked for first. A call may give several events of different kinds.
 #[inline(always)]
-fn hash(pc: u64) -> usize {
-    ((pc as u32).wrapping_mul(0x9e37_79b9) >> (32 - LOOKUP.ilog2())) as usize
+fn hash(pc: u64, shape: Shape) -> usize {
+    ((pc as u32).wrapping_add(u32::from(shape.kind) << 20).wrapping_mul(0x9e37_79b9) >> (32 - LOOKUP.ilog2())) as usize
 }

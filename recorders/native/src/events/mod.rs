@@ -230,7 +230,7 @@ extern "C" fn miss<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
         written: 0,
     };
     // The ring may be full.
-    while_busy(|| encode(pc as u64, const { Shape::access(KIND, SIZE as u8, 0) }, operands));
+    while_busy(|| missed::<KIND>(pc as u64, SIZE as u8, operands));
 }
 
 /// Records what the thread that has the baton does.
@@ -294,7 +294,47 @@ fn atomic<const KIND: u8>(pc: u64, size: u8, order: u8, operands: Operands) {
     // SAFETY: as in `access`.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
     if !encoder.try_event(pc, stack(), shape, operands, &mut Stream) {
-        encode(pc, shape, operands);
+        encode_rest(pc, shape, operands);
+    }
+}
+
+/// Encodes an access that is not as predicted.
+#[inline(never)]
+fn missed<const KIND: u8>(pc: u64, size: u8, operands: Operands) {
+    let shape = Shape::access(KIND, size, 0);
+    // SAFETY: as in `access`.
+    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    match encoder.missed(pc, stack(), shape, operands, &mut Stream) {
+        Ok(()) => after_item(),
+        Err(Full) => in_next_block(pc, shape, operands),
+    }
+}
+
+/// Encodes an event of the running thread of a kind that is frequent in programs with locks and blocks of memory.
+#[inline(never)]
+fn frequent<const KIND: u8>(pc: u64, parameter: u8, operands: Operands) {
+    let shape = Shape { kind: KIND, parameter };
+    if plan::is_followed() {
+        observe(pc, KIND);
+    }
+    // SAFETY: as in `access`.
+    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    if !encoder.try_event(pc, stack(), shape, operands, &mut Stream) {
+        encode_rest(pc, shape, operands);
+    }
+}
+
+/// Encodes an event that [`Encoder::try_event`] did not.
+#[inline(never)]
+fn encode_rest(pc: u64, shape: Shape, operands: Operands) {
+    // SAFETY: as in `access`.
+    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    if !encoder.finds_at_once(pc, shape) {
+        return encode(pc, shape, operands);
+    }
+    match encoder.missed(pc, stack(), shape, operands, &mut Stream) {
+        Ok(()) => after_item(),
+        Err(Full) => in_next_block(pc, shape, operands),
     }
 }
 
@@ -581,7 +621,7 @@ fn rare(record: Record) {
                     value: size,
                     written: 0,
                 };
-                event_of(pc, Shape::plain(kind::ALLOC), operands);
+                frequent::<{ kind::ALLOC }>(pc, 0, operands);
             }
         }
         Record::Free { pc, addr } => {
@@ -590,7 +630,11 @@ fn rare(record: Record) {
                 size.inspect(|&size| tables.forget(addr, size))
             });
             if known.is_some() {
-                at(pc, kind::FREE, addr);
+                let operands = Operands {
+                    target: addr,
+                    ..Operands::default()
+                };
+                frequent::<{ kind::FREE }>(pc, 0, operands);
             }
         }
         Record::Use { pc, object: target } => {
@@ -598,7 +642,8 @@ fn rare(record: Record) {
                 target,
                 ..Operands::default()
             };
-            event_of(pc, const { Shape::access(kind::USE, OBJECT_BYTES as u8, 0) }, operands);
+            let shape = const { Shape::access(kind::USE, OBJECT_BYTES as u8, 0) };
+            frequent::<{ kind::USE }>(pc, shape.parameter, operands);
         }
         Record::Mark { class, addr, size } => {
             let thread = running();

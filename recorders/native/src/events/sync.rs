@@ -1,7 +1,7 @@
 //! Events on synchronization objects.
 
 use super::objects::{Object, Objects, Taken};
-use super::{Tables, at, event_of};
+use super::{Tables, at, event_of, frequent};
 use crate::platform::memory::NOBODYS;
 use crate::scheduling::recording::RING;
 use event_coding::{Operands, Shape, kind};
@@ -24,14 +24,13 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
             attempt,
         } => {
             let lock = objects.at(class, lock, 0);
-            let kind = if shared {
+            if shared {
                 lock.acquire_shared(thread);
-                kind::ACQUIRE_SHARED
+                flagged(pc, kind::ACQUIRE_SHARED, attempt, lock.number, 0);
             } else {
                 lock.acquire(thread);
-                kind::ACQUIRE
-            };
-            flagged(pc, kind, attempt, lock.number, 0);
+                frequent::<{ kind::ACQUIRE }>(pc, attempt.into(), of_number(lock.number));
+            }
         }
         Record::AcquireFailed {
             pc,
@@ -50,7 +49,7 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
                 // SAFETY: the ring is attached while anything is recorded.
                 unsafe { RING.flag(Flag::ForeignUnlock) };
             }
-            at(pc, kind::RELEASE, lock.number.into());
+            frequent::<{ kind::RELEASE }>(pc, 0, of_number(lock.number));
         }
         Record::WaitBegin {
             pc,
@@ -212,6 +211,14 @@ fn told_others(objects: &mut Objects, pc: u64, semaphore: u64, shared: bool) {
 /// What the permits of a semaphore go to and come from when other processes share it.
 fn permits_of(objects: &mut Objects, semaphore: u64) -> u64 {
     objects.at(ObjectClass::Source, semaphore | NOBODYS, 0).number.into()
+}
+
+/// The operands of an event with a number and nothing else.
+fn of_number(number: u32) -> Operands {
+    Operands {
+        target: number.into(),
+        ..Operands::default()
+    }
 }
 
 /// An event with a flag and a number as its value.
