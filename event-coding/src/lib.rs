@@ -22,6 +22,7 @@ mod decoder;
 mod encoder;
 mod fault;
 mod item;
+mod literal;
 mod memory;
 mod number;
 mod shape;
@@ -29,7 +30,7 @@ mod sites;
 mod state;
 
 pub use decoder::{Decoder, Extent, Visitor};
-pub use encoder::{Encoder, Full, Sink, Tried, edge_kind};
+pub use encoder::{Encoder, Full, PREDICTED, Sink, Tried, edge_kind};
 pub use fault::Fault;
 pub use item::{HEAD_BYTES, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, MAX_RUN, OPEN_HEAD, head};
 pub use memory::{LINE, Memory};

@@ -63,6 +63,10 @@ pub(crate) mod value_mode {
     pub const COUNT: u8 = 4;
     /// Not at all: it is a literal.
     pub const LITERAL: u8 = 4;
+    /// The same of all bytes but the highest one, which memory holds.
+    pub const LITERAL_LOW: u8 = 5;
+    /// One of the two values that the thread read last; which of them is a literal.
+    pub const LITERAL_CHOICE: u8 = 6;
 }
 
 /// An instruction. What the common path needs fills one line of the processor's cache.

@@ -20,8 +20,8 @@ pub use salvage::{Salvage, salvage};
 pub use trace_name::{Naming, TraceName};
 
 use crate::session::{
-    Companions, Followed, Launch, Policy, RunError, Settings, Started, Translator, end, follow, rings,
-    runtime_folder, settings,
+    Companions, Followed, Launch, Policy, RunError, Settings, Started, Translator, end, follow, rings, runtime_folder,
+    settings,
 };
 use limits::Limits;
 use process_tree::ProcessTree;

@@ -4,7 +4,7 @@ use super::{Encoder, Given, Sink};
 use crate::memory::{Memory, Spot};
 use crate::shape::Shape;
 use crate::sites::{BranchHistory, Site, SiteIndex, Sites, target_mode, value_mode};
-use crate::state::{Operands, Seen, is_by_site};
+use crate::state::{Operands, Seen};
 use core::borrow::BorrowMut;
 
 /// By what edge an access may come from the one before, for [`Encoder::access`].
@@ -18,6 +18,9 @@ pub mod edge_kind {
     /// Any.
     pub const ANY: u8 = 3;
 }
+
+/// In place of modes 1 to 3 of a target or a value, for [`Encoder::access_by`]: the site says which of them.
+pub const PREDICTED: u8 = 1;
 
 /// What became of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,8 +134,9 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         (self.state.branches(), self.state.thread.site)
     }
 
-    /// Encodes an access of which [`access`](Self::access) said that it is of the site at `index`, which has these modes,
-    /// and comes by that kind of edge, [`PLAIN`](edge_kind::PLAIN) or [`ANY`](edge_kind::ANY). False if it is for [`event`](Self::event) after all. The run must have room.
+    /// Encodes an access of which [`access`](Self::access) said that it is of the site at `index`, which has these modes
+    /// (or [`PREDICTED`]), and comes by that kind of edge: [`PLAIN`](edge_kind::PLAIN) or [`ANY`](edge_kind::ANY). False
+    /// if it is for [`missed`](Self::missed) after all. The run must have room.
     #[inline(always)]
     pub fn access_by<const EDGE: u8, const TARGET: u8, const VALUE: u8>(
         &mut self,
@@ -153,20 +157,29 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         let (target_fits, target_len) = match TARGET {
             target_mode::LITERAL_SHORT => (distance as i8 as u64 == distance, 1),
             target_mode::LITERAL_LONG => (distance as i32 as u64 == distance, 4),
+            PREDICTED => (
+                addr == state.target_by(site.target_mode, &state.edges()[at], site, slots),
+                0,
+            ),
             _ => (addr == state.target_by(TARGET, &state.edges()[at], site, slots), 0),
         };
         if !target_fits {
             return false;
         }
         let spot = Spot::of(addr);
-        let (value_fits, value_len) = match VALUE {
-            value_mode::LITERAL => (true, usize::from(width)),
-            value_mode::MEMORY => (value == state.memory.borrow().get(spot, width), 0),
-            _ => (value == state.value_by(VALUE, site, None, width), 0),
+        let held = state.memory.borrow().get(spot, width);
+        let known = state.known(Some(held), width);
+        let (literal, value_len) = match VALUE {
+            PREDICTED => (
+                (value == state.value_by(site.value_mode, site, None, width)).then_some(0),
+                0,
+            ),
+            value_mode::MEMORY => ((value == held).then_some(0), 0),
+            _ => (known.literal(VALUE, value), known.len(VALUE)),
         };
-        if !value_fits {
+        let Some(literal) = literal else {
             return false;
-        }
+        };
         if target_len + value_len > 0 {
             let Some(literals) = sink.literals_now() else {
                 return false;
@@ -175,7 +188,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
                 literals[..4].copy_from_slice(&(distance as u32).to_le_bytes());
             }
             if value_len > 0 {
-                literals[target_len..target_len + 8].copy_from_slice(&value.to_le_bytes());
+                literals[target_len..target_len + 8].copy_from_slice(&literal.to_le_bytes());
             }
         }
         sink.one_more(target_len + value_len);
@@ -183,8 +196,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             state.note_literal_target(index, distance);
         }
         if value_len > 0 {
-            let held = state.memory.borrow().get(spot, width);
-            state.note_literal_value(index, Some(held), value);
+            state.note_literal_value(index, VALUE, Some(held), value);
         }
         if VALUE != value_mode::MEMORY {
             state.memory.borrow_mut().set(spot, width, value);
@@ -197,7 +209,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         let seen = Seen {
             stack,
             stays: !moves,
-            by_site: is_by_site(slots, VALUE),
+            by_site: VALUE == PREDICTED,
         };
         state.pass(index, slots, seen, Operands::access(addr, value));
         true

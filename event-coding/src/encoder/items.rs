@@ -58,6 +58,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
                 target_mode,
             }),
             value: missed,
+            known: self.state.known(held, given.width),
         };
         self.state.learn(index, given.slots, given.stack, missed);
         match (&line, spot) {

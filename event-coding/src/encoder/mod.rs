@@ -8,7 +8,7 @@ use crate::memory::{LINE, Memory, Spot};
 use crate::shape::{Shape, Slots, TargetKind};
 use crate::sites::{MAX_SITES, NOWHERE, SiteIndex, Sites, target_mode, value_mode};
 use crate::state::{Operands, Seen, State, is_by_site};
-pub use access::{Tried, edge_kind};
+pub use access::{PREDICTED, Tried, edge_kind};
 use core::borrow::BorrowMut;
 
 /// Where runs go: see `item`.
@@ -266,10 +266,14 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         if slots.value {
             let held = spot.map(|spot| state.memory.borrow().get(spot, width));
             let site = state.sites().at(index);
-            if site.value_mode == value_mode::LITERAL {
-                sink.literals()[len..len + 8].copy_from_slice(&operands.value.to_le_bytes());
-                len += usize::from(width);
-                literal_value = Some(held);
+            if site.value_mode >= value_mode::LITERAL {
+                let known = state.known(held, width);
+                let Some(number) = known.literal(site.value_mode, operands.value) else {
+                    return false;
+                };
+                sink.literals()[len..len + 8].copy_from_slice(&number.to_le_bytes());
+                len += known.len(site.value_mode);
+                literal_value = Some((site.value_mode, held));
                 keeps = true;
             } else {
                 if operands.value != state.value_by(site.value_mode, site, held, width) {
@@ -296,8 +300,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         if let Some(distance) = literal_target {
             state.note_literal_target(index, distance);
         }
-        if let Some(held) = literal_value {
-            state.note_literal_value(index, held, operands.value);
+        if let Some((mode, held)) = literal_value {
+            state.note_literal_value(index, mode, held, operands.value);
         }
         if keeps {
             state.keep(spot, slots, width, operands);
@@ -327,5 +331,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
 /// Where a site is looked for first. A call may give several events of different kinds.
 #[inline(always)]
 fn hash(pc: u64, shape: Shape) -> usize {
-    ((pc as u32).wrapping_add(u32::from(shape.kind) << 20).wrapping_mul(0x9e37_79b9) >> (32 - LOOKUP.ilog2())) as usize
+    ((pc as u32)
+        .wrapping_add(u32::from(shape.kind) << 20)
+        .wrapping_mul(0x9e37_79b9)
+        >> (32 - LOOKUP.ilog2())) as usize
 }

@@ -36,8 +36,8 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 use event_coding::{
-    BranchHistory, Encoder, Full, LINE, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, Memory, Operands, Shape, Sink, SiteIndex, Sites, Tried,
-    edge_kind, kind,
+    BranchHistory, Encoder, Full, LINE, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, Memory, Operands, PREDICTED, Shape, Sink,
+    SiteIndex, Sites, Tried, edge_kind, kind,
 };
 use heap::Heap;
 use lock::Lock;
@@ -174,8 +174,7 @@ fn along<const KIND: u8, const SIZE: usize, const EDGE: u8>(
     let (stack, value) = (stack(), || load(addr, SIZE));
     // SAFETY: as in `access`.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    let tried =
-        encoder.access_from::<EDGE>(branches, last, pc as u64, stack, shape, addr as u64, value, &mut Stream);
+    let tried = encoder.access_from::<EDGE>(branches, last, pc as u64, stack, shape, addr as u64, value, &mut Stream);
     go_on::<KIND, SIZE, { edge_kind::ANY }>(tried, addr, pc);
 }
 
@@ -188,20 +187,29 @@ extern "C" fn by_modes<const KIND: u8, const SIZE: usize, const EDGE: u8>(
     modes: u16,
 ) {
     // A function for each, in which the modes are known to the compiler, and which needs few registers.
-    macro_rules! each {
-        ($($value:literal: $($target:literal)*;)*) => {
-            match modes {
-                $($(modes if modes == const { $value << 8 | $target } => by::<KIND, SIZE, EDGE, $target, $value>(addr, pc, site),)*)*
-                _ => miss::<KIND, SIZE>(addr, pc),
-            }
-        };
-    }
-    each! {
-        0: 0 1 2 3 4 5;
-        1: 0 1 2 3 4 5;
-        2: 0 1 2 3 4 5;
-        3: 0 1 2 3 4 5;
-        4: 0 1 2 3 4 5;
+    match modes {
+        0x0001..=0x0003 => by::<KIND, SIZE, EDGE, PREDICTED, 0>(addr, pc, site),
+        0x0004 => by::<KIND, SIZE, EDGE, 4, 0>(addr, pc, site),
+        0x0005 => by::<KIND, SIZE, EDGE, 5, 0>(addr, pc, site),
+        0x0100 | 0x0200 | 0x0300 => by::<KIND, SIZE, EDGE, 0, PREDICTED>(addr, pc, site),
+        0x0101..=0x0103 | 0x0201..=0x0203 | 0x0301..=0x0303 => {
+            by::<KIND, SIZE, EDGE, PREDICTED, PREDICTED>(addr, pc, site);
+        }
+        0x0104 | 0x0204 | 0x0304 => by::<KIND, SIZE, EDGE, 4, PREDICTED>(addr, pc, site),
+        0x0105 | 0x0205 | 0x0305 => by::<KIND, SIZE, EDGE, 5, PREDICTED>(addr, pc, site),
+        0x0400 => by::<KIND, SIZE, EDGE, 0, 4>(addr, pc, site),
+        0x0401..=0x0403 => by::<KIND, SIZE, EDGE, PREDICTED, 4>(addr, pc, site),
+        0x0404 => by::<KIND, SIZE, EDGE, 4, 4>(addr, pc, site),
+        0x0405 => by::<KIND, SIZE, EDGE, 5, 4>(addr, pc, site),
+        0x0500 => by::<KIND, SIZE, EDGE, 0, 5>(addr, pc, site),
+        0x0501..=0x0503 => by::<KIND, SIZE, EDGE, PREDICTED, 5>(addr, pc, site),
+        0x0504 => by::<KIND, SIZE, EDGE, 4, 5>(addr, pc, site),
+        0x0505 => by::<KIND, SIZE, EDGE, 5, 5>(addr, pc, site),
+        0x0600 => by::<KIND, SIZE, EDGE, 0, 6>(addr, pc, site),
+        0x0601..=0x0603 => by::<KIND, SIZE, EDGE, PREDICTED, 6>(addr, pc, site),
+        0x0604 => by::<KIND, SIZE, EDGE, 4, 6>(addr, pc, site),
+        0x0605 => by::<KIND, SIZE, EDGE, 5, 6>(addr, pc, site),
+        _ => miss::<KIND, SIZE>(addr, pc),
     }
 }
 
@@ -270,6 +278,22 @@ pub fn push(record: Record) {
             read: value,
             written,
         } => atomic::<{ kind::ATOMIC_RMW }>(pc, size, order, Operands { target, value, written }),
+        Record::Use { pc, object: target } => {
+            let shape = const { Shape::access(kind::USE, OBJECT_BYTES as u8, 0) };
+            let operands = Operands {
+                target,
+                ..Operands::default()
+            };
+            frequent::<{ kind::USE }>(pc, shape.parameter, operands);
+        }
+        Record::Acquire {
+            pc,
+            class,
+            lock,
+            shared,
+            attempt,
+        } => sync::acquire(pc, class, lock, shared, attempt),
+        Record::Release { pc, class, lock } => sync::release(pc, class, lock),
         other => rare(other),
     }
 }
@@ -572,7 +596,7 @@ fn at(pc: u64, kind: u8, target: u64) {
     event_of(pc, Shape::plain(kind), operands);
 }
 
-/// All but plain accesses and calls.
+/// All that is not frequent in any program.
 #[inline(never)]
 fn rare(record: Record) {
     match record {
@@ -636,14 +660,6 @@ fn rare(record: Record) {
                 };
                 frequent::<{ kind::FREE }>(pc, 0, operands);
             }
-        }
-        Record::Use { pc, object: target } => {
-            let operands = Operands {
-                target,
-                ..Operands::default()
-            };
-            let shape = const { Shape::access(kind::USE, OBJECT_BYTES as u8, 0) };
-            frequent::<{ kind::USE }>(pc, shape.parameter, operands);
         }
         Record::Mark { class, addr, size } => {
             let thread = running();
@@ -729,7 +745,10 @@ fn rare(record: Record) {
         | Record::Return
         | Record::AtomicLoad { .. }
         | Record::AtomicStore { .. }
-        | Record::AtomicRmw { .. } => unreachable!("`push` takes these itself"),
+        | Record::AtomicRmw { .. }
+        | Record::Use { .. }
+        | Record::Acquire { .. }
+        | Record::Release { .. } => unreachable!("`push` takes these itself"),
         other => with_tables(|tables| sync::record(other, running(), tables)),
     }
 }
