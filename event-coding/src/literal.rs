@@ -8,8 +8,10 @@ use crate::sites::value_mode;
 pub(crate) struct Known {
     /// What memory holds, if it is an access.
     pub(crate) held: Option<u64>,
-    /// The values that the thread read last, the latest first.
-    pub(crate) recent: [u64; 2],
+    /// The value that the thread read last, and the one before: not as an array, which would be copied as a whole, while
+    /// the processor hands no narrower store on to a wider load.
+    pub(crate) recent: u64,
+    pub(crate) earlier: u64,
     /// Bytes of the value.
     pub(crate) width: u8,
 }
@@ -18,7 +20,7 @@ impl Known {
     /// The mode for a site whose value cannot be predicted, going by the one that it has now.
     pub(crate) fn mode_for(self, value: u64) -> u8 {
         match self.held {
-            Some(_) if self.recent.contains(&value) => value_mode::LITERAL_CHOICE,
+            Some(_) if value == self.recent || value == self.earlier => value_mode::LITERAL_CHOICE,
             Some(held) if self.width > 1 && self.high(value) == self.high(held) => value_mode::LITERAL_LOW,
             _ => value_mode::LITERAL,
         }
@@ -30,9 +32,9 @@ impl Known {
     pub(crate) fn literal(self, mode: u8, value: u64) -> Option<u64> {
         match mode {
             value_mode::LITERAL_CHOICE => {
-                // No branch: nobody knows which one it is, the processor neither.
-                let earlier = u64::from(value != self.recent[0]);
-                (value == self.recent[earlier as usize]).then_some(earlier)
+                // No branch on which one it is: nobody knows, the processor neither.
+                let (recent, earlier) = (value == self.recent, value == self.earlier);
+                (recent | earlier).then_some(u64::from(!recent))
             }
             value_mode::LITERAL_LOW => (self.high(value) == self.high(self.held.unwrap_or(0))).then_some(value),
             _ => Some(value),
@@ -53,7 +55,10 @@ impl Known {
     #[inline(always)]
     pub(crate) fn value(self, mode: u8, number: u64) -> Option<u64> {
         match mode {
-            value_mode::LITERAL_CHOICE => self.recent.get(number as usize).map(|recent| recent & mask(self.width)),
+            value_mode::LITERAL_CHOICE => {
+                let chosen = if number == 0 { self.recent } else { self.earlier };
+                (number < 2).then_some(chosen & mask(self.width))
+            }
             value_mode::LITERAL_LOW => Some(number | self.high(self.held.unwrap_or(0)) << self.low_bits()),
             _ => Some(number),
         }

@@ -333,7 +333,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     pub(crate) fn known(&self, held: Option<u64>, width: u8) -> Known {
         Known {
             held,
-            recent: self.thread.recent,
+            recent: self.thread.recent[0],
+            earlier: self.thread.recent[1],
             width,
         }
     }
@@ -378,7 +379,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     /// The value of an event at `index` was not as predicted.
     #[inline(always)]
     fn learn_value(&mut self, index: SiteIndex, value: u64, missed: MissedValue, known: Known, first: bool) {
-        let recent = known.recent;
+        let recent = [known.recent, known.earlier];
         let site = self.sites.borrow_mut().at_mut(index);
         if site.value == site.value_anchor && !first {
             site.value_steps[0] = value.wrapping_sub(site.value);
