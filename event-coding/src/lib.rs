@@ -19,6 +19,7 @@
 #![no_std]
 
 mod decoder;
+pub mod edge_kind;
 mod encoder;
 mod fault;
 mod item;
@@ -30,7 +31,7 @@ mod sites;
 mod state;
 
 pub use decoder::{Decoder, Extent, Visitor};
-pub use encoder::{Encoder, Full, PREDICTED, Sink, Tried, edge_kind};
+pub use encoder::{Encoder, Full, PREDICTED, Sink, Tried};
 pub use fault::Fault;
 pub use item::{HEAD_BYTES, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, MAX_RUN, OPEN_HEAD, head};
 pub use memory::{LINE, Memory};

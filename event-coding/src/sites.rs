@@ -1,6 +1,6 @@
 //! The instructions of a block, and what each did last.
 
-use crate::encoder::edge_kind;
+use crate::edge_kind;
 use crate::fault::Fault;
 use crate::shape::Shape;
 

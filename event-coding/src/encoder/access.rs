@@ -1,23 +1,12 @@
 //! The usual cases of an access, each a few comparisons: what a hook runs through.
 
 use super::{Encoder, Given, Sink};
+use crate::edge_kind;
 use crate::memory::{Memory, Spot};
 use crate::shape::Shape;
 use crate::sites::{BranchHistory, Site, SiteIndex, Sites, target_mode, value_mode};
 use crate::state::{Operands, Seen};
 use core::borrow::BorrowMut;
-
-/// By what edge an access may come from the one before, for [`Encoder::access`].
-pub mod edge_kind {
-    /// The first one, which is expected without doubt, and on which the call stack stays.
-    pub const PLAIN: u8 = 0;
-    /// The first one, on which it stays.
-    pub const FIRST: u8 = 1;
-    /// The second one, on which it stays.
-    pub const SECOND: u8 = 2;
-    /// Any.
-    pub const ANY: u8 = 3;
-}
 
 /// In place of modes 1 to 3 of a target or a value, for [`Encoder::access_by`]: the site says which of them.
 pub const PREDICTED: u8 = 1;

@@ -8,7 +8,7 @@ use crate::memory::{LINE, Memory, Spot};
 use crate::shape::{Shape, Slots, TargetKind};
 use crate::sites::{MAX_SITES, NOWHERE, SiteIndex, Sites, target_mode, value_mode};
 use crate::state::{Operands, Seen, State, is_by_site};
-pub use access::{PREDICTED, Tried, edge_kind};
+pub use access::{PREDICTED, Tried};
 use core::borrow::BorrowMut;
 
 /// Where runs go: see `item`.
