@@ -62,6 +62,7 @@ pub(super) struct Search<'s> {
     pub(super) needs: &'s Needs<'s>,
     /// By context, how many uses of the cell at hand are made in it; 0 between cells.
     counts: Vec<u32>,
+    many: usize,
 }
 
 /// The sites of a cell.
@@ -112,7 +113,14 @@ impl<'s> Search<'s> {
             contexts,
             needs,
             counts: vec![0; contexts.count()],
+            many: MANY,
         }
+    }
+
+    /// With another number of uses from which on a lock that most hold is looked for, to be tried with small traces.
+    #[cfg(test)]
+    pub(super) fn from_uses(self, many: usize) -> Search<'s> {
+        Search { many, ..self }
     }
 
     /// Pairs each access of a cell, in order, with the last one at each other site before it.
@@ -134,7 +142,7 @@ impl<'s> Search<'s> {
 
     /// A lock that is held exclusively at most uses.
     fn most_held(&mut self, uses: &[Use]) -> Option<ObjectId> {
-        if uses.len() < MANY {
+        if uses.len() < self.many {
             return None;
         }
         let mut met = Vec::new();

@@ -13,7 +13,7 @@ fn trace(seed: u64) -> Trace {
 }
 
 fn trace_of(events: u64, seed: u64) -> Trace {
-    let shape = Shape {
+    trace_with(Shape {
         events,
         threads: 4,
         variables: 5,
@@ -22,7 +22,10 @@ fn trace_of(events: u64, seed: u64) -> Trace {
         values: 3,
         seed,
         ..Shape::default()
-    };
+    })
+}
+
+fn trace_with(shape: Shape) -> Trace {
     let generator = Generator::new(shape);
     let tables = Tables {
         threads: generator.threads(),
@@ -38,6 +41,51 @@ fn trace_of(events: u64, seed: u64) -> Trace {
         })
         .collect();
     Trace::from_events(tables, &events)
+}
+
+/// The nearest instances of each candidate, where a lock that most accesses of a cell hold is looked for from so many on.
+fn nearest_instances(trace: &Trace, many: usize) -> Vec<Vec<(EventId, EventId)>> {
+    let (order, sections) = (MustHappenBefore::of(trace), Sections::of(trace));
+    let contexts = LockContexts::of(trace, &sections);
+    let needs = Needs::of(trace, &order, &sections);
+    let (mut spots, _) = Spots::of(trace, &contexts, None, false);
+    let mut listed = Listed {
+        scope: None,
+        most: usize::MAX,
+        numbers: HashMap::new(),
+        found: Vec::new(),
+        is_full: false,
+    };
+    spots.pair(&contexts, false, |positions, first| listed.number(positions, first));
+    let mut search = Search::new(trace, &contexts, &needs).from_uses(many);
+    nearest_at_spots(&mut search, &spots, &mut listed.found);
+    listed
+        .found
+        .into_iter()
+        .map(|(_, nearest)| nearest.instances())
+        .collect()
+}
+
+#[test]
+fn beside_a_lock_that_most_hold_the_same_instances_are_nearest() {
+    let (mut compared, mut found) = (0, 0);
+    for seed in 0..30 {
+        let trace = trace_with(Shape {
+            events: 2_000,
+            threads: 5,
+            variables: 4,
+            locks: 3,
+            unprotected: 0.02,
+            values: 1_000_000_000,
+            seed,
+            ..Shape::default()
+        });
+        let all = nearest_instances(&trace, usize::MAX);
+        assert_eq!(nearest_instances(&trace, 0), all, "seed {seed}");
+        compared += all.len();
+        found += all.iter().map(Vec::len).sum::<usize>();
+    }
+    assert!(compared > 500 && found > 500, "{compared} {found}");
 }
 
 /// Random numbers below a bound.
