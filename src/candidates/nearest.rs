@@ -119,7 +119,7 @@ impl<'s> Search<'s> {
 
     /// With another number of uses from which on a lock that most hold is looked for, to be tried with small traces.
     #[cfg(test)]
-    pub(super) fn from_uses(self, many: usize) -> Search<'s> {
+    pub(super) fn with_many(self, many: usize) -> Search<'s> {
         Search { many, ..self }
     }
 

@@ -57,7 +57,7 @@ fn nearest_instances(trace: &Trace, many: usize) -> Vec<Vec<(EventId, EventId)>>
         is_full: false,
     };
     spots.pair(&contexts, false, |positions, first| listed.number(positions, first));
-    let mut search = Search::new(trace, &contexts, &needs).from_uses(many);
+    let mut search = Search::new(trace, &contexts, &needs).with_many(many);
     nearest_at_spots(&mut search, &spots, &mut listed.found);
     listed
         .found
