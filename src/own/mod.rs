@@ -9,8 +9,6 @@
 //!
 //! Without such a folder (no home, or one that others can write to) nothing is known to be the user's own.
 
-mod sealed_trace;
-
 use blake3::Hasher;
 use safe_files::{Readers, is_private_file, is_private_folder};
 use std::collections::HashSet;
@@ -20,8 +18,6 @@ use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-
-pub(crate) use sealed_trace::SealedTrace;
 
 const KEY: &str = "key";
 const RECORDED: &str = "recorded";
@@ -43,12 +39,6 @@ impl fmt::Display for Seal {
 impl fmt::Debug for Seal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Seal({self})")
-    }
-}
-
-impl Seal {
-    fn of(hasher: &Hasher) -> Seal {
-        Seal(*hasher.finalize().as_bytes())
     }
 }
 
@@ -112,7 +102,7 @@ impl Own {
         for part in parts {
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
         }
-        Seal::of(&hasher)
+        Seal(*hasher.finalize().as_bytes())
     }
 
     /// The seal of a trace's file.
@@ -128,7 +118,7 @@ impl Own {
     }
 
     fn seal_of_file(&self, mut file: File) -> io::Result<Seal> {
-        let mut hasher = self.trace_hasher();
+        let mut hasher = self.hasher("trace");
         let mut room = vec![0; 1 << 20];
         loop {
             match file.read(&mut room) {
@@ -138,7 +128,7 @@ impl Own {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Seal::of(&hasher))
+        Ok(Seal(*hasher.finalize().as_bytes()))
     }
 
     /// A trace was recorded here. In a folder that others can write to, something else may have its name by now: only a
@@ -147,10 +137,7 @@ impl Own {
     /// # Errors
     /// If it cannot be read, or that cannot be written down.
     pub fn remember(&self, trace: &Path) -> io::Result<()> {
-        self.remember_seal(self.seal_of_file(safe_files::open_to_change(trace)?)?)
-    }
-
-    fn remember_seal(&self, seal: Seal) -> io::Result<()> {
+        let seal = self.seal_of_file(safe_files::open_to_change(trace)?)?;
         let path = self.folder.join(RECORDED);
         if fs::symlink_metadata(&path).is_ok_and(|about| about.len() >= MOST) {
             let all = safe_files::read(&path, 2 * MOST)?;
@@ -171,10 +158,6 @@ impl Own {
             .is_ok_and(|seal| known.contains(seal.0.as_slice()))
     }
 
-    fn trace_hasher(&self) -> Hasher {
-        self.hasher("trace")
-    }
-
     fn hasher(&self, purpose: &str) -> Hasher {
         let mut hasher = Hasher::new_keyed(&self.key);
         hasher
@@ -189,12 +172,8 @@ pub fn remember(trace: &Path) {
     if let Some(own) = Own::of_user()
         && let Err(error) = own.remember(trace)
     {
-        not_remembered(trace, &error);
+        tracing::info!(trace = %trace.display(), %error, "not known later to be recorded here");
     }
-}
-
-fn not_remembered(trace: &Path, error: &io::Error) {
-    tracing::info!(trace = %trace.display(), %error, "not known later to be recorded here");
 }
 
 /// Why nothing is known to be the user's, and what to do about it, as the end of a message; empty if something can be.

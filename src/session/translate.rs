@@ -3,12 +3,11 @@
 use super::error::{LINKER_FAILED, RunError};
 use super::parked::Parked;
 use crate::forest::Picture;
-use crate::own::SealedTrace;
+use crate::own;
 use recorder_ring::{Flag, MarkClass, Note, ObjectClass, Ring, Row, Waits};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Sink, Write};
-use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use trace_format::{
     ImageInfo, MarkInfo, MarkKind, Meta, ModuleInfo, ObjectInfo, ObjectKind, PartialFile, PendingInfo, PendingKind,
@@ -31,7 +30,7 @@ pub(crate) const WRITER: WriterOptions = WriterOptions {
 
 /// Writes one run, to the file that will be the trace or to one that was cut.
 #[derive(Debug)]
-pub(crate) struct Translator<W: Write = SealedTrace> {
+pub(crate) struct Translator<W: Write = PartialFile> {
     writer: TraceWriter<W>,
     meta: Meta,
     /// What the tables say of each thread.
@@ -59,25 +58,16 @@ pub(crate) struct Translator<W: Write = SealedTrace> {
 }
 
 impl Translator {
-    /// To a file that will be at `path`.
-    pub(crate) fn create(path: &Path, meta: Meta) -> Result<Self, WriteError> {
-        let file = SealedTrace::begin(path).map_err(|source| WriteError::Io {
-            path: PartialFile::partial_path(path),
-            source,
-        })?;
-        let mut writer = TraceWriter::to_sink(path, file, &WRITER)?;
+    pub(crate) fn new(mut writer: TraceWriter, meta: Meta) -> Self {
         writer.set_meta(meta.clone());
-        Ok(Self::over(writer, meta, Vec::new()))
+        Self::over(writer, meta, Vec::new())
     }
 
     /// Ends the trace; what was written, and why it may lack something.
     pub(crate) fn finish(mut self, end: ProgramEnd, ring: &Ring) -> Result<(Summary, Vec<String>), WriteError> {
         let degraded = self.conclude(end, ring);
-        let (summary, file) = self.writer.finish_sink(end)?;
-        file.publish().map_err(|source| WriteError::Io {
-            path: summary.path.clone(),
-            source,
-        })?;
+        let summary = self.writer.finish(end)?;
+        own::remember(&summary.path);
         Ok((summary, degraded))
     }
 }
