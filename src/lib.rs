@@ -16,6 +16,7 @@ pub mod generate;
 pub mod import;
 pub mod lease;
 pub mod own;
+mod parallel;
 pub mod predict;
 pub mod prune;
 pub mod record;

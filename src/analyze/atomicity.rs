@@ -7,10 +7,11 @@
 use super::decider::Decider;
 use super::intent::Intent;
 use super::settle::{Settled, settle, with_ending};
-use super::{MAX_EVENTS_Z3, case, in_order, torn_pairs};
+use super::{MAX_EVENTS_Z3, case, torn_pairs};
 use crate::candidates::{Asked, Interruption, Interruptions, Stretch, TornPair, TornPairs, Twins, shared_cells};
 use crate::design::{Design, Meant};
 use crate::encode::Form;
+use crate::parallel;
 use crate::prune::{Grounds, Needs};
 use crate::schedule::Goal;
 use crate::solve::Steps;
@@ -110,7 +111,7 @@ pub(super) fn decide(known: &Decider<'_>, design: Option<&Design>, threads: NonZ
         };
         Ok::<_, std::convert::Infallible>(z3::with_z3_config(&z3::Config::new(), decide))
     };
-    let Ok(decided) = in_order::map(threads, &candidates, one);
+    let Ok(decided) = parallel::map(threads, &candidates, one);
     let (mut violations, rejected): (Vec<_>, Vec<Vec<Rejected>>) = decided.into_iter().unzip();
     doubt(known, &mut violations);
     explain(known, &mut violations, threads);
@@ -211,7 +212,7 @@ fn explain(known: &Decider<'_>, violations: &mut [AtomicityViolation], threads: 
         let facts = (!known.options.out_of_time()).then(|| z3::with_z3_config(&z3::Config::new(), explain));
         Ok::<_, std::convert::Infallible>(facts.flatten().unwrap_or_default())
     };
-    let Ok(found) = in_order::map(threads, &places, facts);
+    let Ok(found) = parallel::map(threads, &places, facts);
     for (place, found) in places.into_iter().zip(found) {
         if let Some(facts) = violations[place].verdict.core_mut() {
             *facts = found;

@@ -7,10 +7,11 @@
 
 use super::decider::Decider;
 use super::intent::Intent;
-use super::{MAX_EVENTS_Z3, Solver, case, in_order, reject, standstills};
+use super::{MAX_EVENTS_Z3, Solver, case, reject, standstills};
 use crate::candidates::{Cycle, Cycles, Scope};
 use crate::design::Design;
 use crate::encode::Form;
+use crate::parallel;
 use crate::prune::{Grounds, Needs, held_at};
 use crate::schedule::Goal;
 use crate::solve::{Answer, NativeAnswer, Session, Steps};
@@ -81,7 +82,7 @@ pub(super) fn decide(
         };
         Ok::<_, std::convert::Infallible>(z3::with_z3_config(&z3::Config::new(), decide))
     };
-    let Ok(found) = in_order::map(threads, &cycles.list, one);
+    let Ok(found) = parallel::map(threads, &cycles.list, one);
     let (mut deadlocks, rejected): (Vec<Deadlock>, Vec<Vec<Rejected>>) = found.into_iter().unzip();
     let mut rejected: Vec<Rejected> = rejected.into_iter().flatten().collect();
     if scope.is_none() {

@@ -3,12 +3,11 @@
 use super::case;
 use super::exclude::{Structure, Unpinned};
 use super::timing::{stage, tier};
-use super::{
-    Decision, Follow, Instance, Options, Shard, Solver, Unfollowed, Work, check_rest, in_order, reject, schedule_of,
-};
+use super::{Decision, Follow, Instance, Options, Shard, Solver, Unfollowed, Work, check_rest, reject, schedule_of};
 use crate::candidates::{Candidate, Candidates};
 use crate::check::Checker;
 use crate::encode::Form;
+use crate::parallel;
 use crate::predict::{Cut, SyncPreserving};
 use crate::prune::{Clocks, Grounds, LockContexts, MustHappenBefore, Needs};
 use crate::schedule::{Goal, Schedule};
@@ -111,7 +110,7 @@ impl<'t> Decider<'t> {
             _ => follow.decided(decision),
         };
         let far = |batch: &&[(u32, &Candidate)]| case::decide(self, batch, &sites, &rejected, tell);
-        let far = stage(follow, "all instances", || in_order::map(work.threads, &batches, far))?;
+        let far = stage(follow, "all instances", || parallel::map(work.threads, &batches, far))?;
         let (mut fast, mut z3) = (Vec::new(), Vec::new());
         for decided in far.into_iter().flatten() {
             if decided.by_z3 { &mut z3 } else { &mut fast }.push(decided.took);
@@ -142,7 +141,7 @@ impl<'t> Decider<'t> {
             let decision = self.by_nearest(number, candidate);
             Ok((decision, started.elapsed()))
         };
-        let near = stage(follow, "nearest instances", || in_order::map(threads, candidates, near))?;
+        let near = stage(follow, "nearest instances", || parallel::map(threads, candidates, near))?;
         let (near, took): (Vec<_>, Vec<_>) = near.into_iter().unzip();
         tier("nearest instances", took);
         let mut decisions: Vec<Decision> = near.into_iter().flatten().collect();
@@ -233,7 +232,7 @@ impl<'t> Decider<'t> {
             }
             follow.decided(&decision).map(|()| decision)
         };
-        let explained = in_order::map(work.threads, &unexplained, explain)?;
+        let explained = parallel::map(work.threads, &unexplained, explain)?;
         for (place, decision) in unexplained.into_iter().zip(explained) {
             decisions[place] = decision;
         }

@@ -15,7 +15,6 @@ mod decider;
 mod exclude;
 mod follow;
 mod glance;
-mod in_order;
 mod intent;
 mod null_pointers;
 mod orders;
@@ -365,7 +364,7 @@ fn with_decider<R>(
         events = trace.len(),
         "candidates found"
     );
-    let wakes = Wakes::of(trace, trace.events());
+    let wakes = Wakes::of(trace, trace.operations());
     // What would hold if unrecorded code had left no traces.
     let unpinned_order = trace.has_pins().then(|| MustHappenBefore::on(trace, Grounds::Outcomes));
     let unpinned_needs = unpinned_order.as_ref().map(|order| {
@@ -379,9 +378,7 @@ fn with_decider<R>(
         contexts: &contexts,
         candidates: &candidates,
         options: *options,
-        weak_atomics: trace
-            .accesses()
-            .any(|access| access.kind.is_atomic() && access.order != MemoryOrder::SeqCst),
+        weak_atomics: trace.has_access(|kind, order| kind.is_atomic() && order != MemoryOrder::SeqCst),
         predictor: stage(follow, "predictor", || SyncPreserving::new(trace, &needs, &sections)),
         needs: &needs,
         native: stage(follow, "own solver", || Native::new(trace, &needs, &sections, &wakes)),

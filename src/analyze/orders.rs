@@ -6,8 +6,9 @@
 //! may come too early has to be asked about.
 
 use super::decider::Decider;
-use super::{MAX_EVENTS_Z3, Solver, case, in_order, reject};
+use super::{MAX_EVENTS_Z3, Solver, case, reject};
 use crate::encode::Form;
+use crate::parallel;
 use crate::prune::{Ending, Grounds, Needs};
 use crate::schedule::{Goal, Schedule};
 use crate::solve::{Answer, NativeAnswer, Session, Steps};
@@ -91,7 +92,7 @@ pub(super) fn add_to(known: &Decider<'_>, orders: &[Order], threads: NonZeroUsiz
         };
         Ok::<_, std::convert::Infallible>(z3::with_z3_config(&z3::Config::new(), decide))
     };
-    let Ok(decided) = in_order::map(threads, &rows, one);
+    let Ok(decided) = parallel::map(threads, &rows, one);
     for (pair, rejected) in decided {
         analysis.pairs.push(pair);
         analysis.rejected.extend(rejected);

@@ -7,7 +7,8 @@
 //! the nearest writes alone are asked about, so what is not found is not said to be excluded.
 
 use super::decider::Decider;
-use super::{Instance, MAX_EVENTS_Z3, Solver, case, in_order, reject};
+use super::{Instance, MAX_EVENTS_Z3, Solver, case, reject};
+use crate::parallel;
 use crate::prune::Ending;
 use crate::schedule::{Goal, Schedule};
 use crate::solve::{Answer, NativeAnswer, Steps};
@@ -65,7 +66,7 @@ pub(super) fn add_to(known: &Decider<'_>, rows: &[Vec<Question>], threads: NonZe
         };
         Ok::<_, std::convert::Infallible>(z3::with_z3_config(&z3::Config::new(), decide))
     };
-    let Ok(decided) = in_order::map(threads, rows, one);
+    let Ok(decided) = parallel::map(threads, rows, one);
     for (pair, rejected) in decided {
         analysis.pairs.extend(pair);
         analysis.rejected.extend(rejected);

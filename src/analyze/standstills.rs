@@ -42,7 +42,7 @@ pub(super) fn find(known: &Decider<'_>) -> (Vec<Deadlock>, Vec<Rejected>) {
     let trace = known.trace;
     let waits_so = |event: EventId| ends_by_anybody(trace.op(event)) && !trace.is_attempt(event);
     // In a cut trace, somebody may come who is not in it.
-    if trace.cut().is_some() || !trace.events().any(waits_so) {
+    if trace.cut().is_some() || !trace.operations().any(waits_so) {
         return (Vec::new(), Vec::new());
     }
     let mut search = Search {
@@ -106,7 +106,7 @@ impl Points {
     /// Of each thread and position, the first operations and some later ones.
     fn of(trace: &Trace) -> Points {
         let mut seen: HashMap<(ThreadId, CodePosition), u32> = HashMap::new();
-        let events = trace.events().filter(|&event| {
+        let events = trace.operations().filter(|&event| {
             let is_one = matches!(
                 trace.op(event),
                 Op::Acquire { .. }

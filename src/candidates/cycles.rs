@@ -138,7 +138,7 @@ fn waiting(trace: &Trace, sections: &Sections, scope: Option<&Scope>) -> Vec<Wai
         Some(scope) => scope.positions.get(&event).copied(),
         None => Some(trace.pc(event)),
     };
-    for event in trace.events() {
+    for event in trace.operations() {
         let (Some(wait), Some(position)) = (Wait::of(trace, sections, event), position(event)) else {
             continue;
         };

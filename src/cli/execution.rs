@@ -67,7 +67,7 @@ fn too_many_held(trace: &Trace, most: u64) -> Option<(EventId, u64)> {
     let mut given_up: HashMap<(ThreadId, ObjectId), u64> = HashMap::new();
     let mut locks_of: Vec<u64> = vec![0; trace.threads()];
     let (mut listed, mut changes) = (0_u64, 0_u64);
-    for event in trace.events() {
+    for event in trace.operations() {
         let Some((lock, step)) = Step::of(trace.op(event)) else {
             continue;
         };

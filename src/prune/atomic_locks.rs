@@ -54,7 +54,7 @@ impl AtomicLocks {
     #[must_use]
     pub fn of(trace: &Trace, order: &MustHappenBefore) -> AtomicLocks {
         // Where a read may see another value than in π, nothing follows from what it saw.
-        if trace.frees_reads() {
+        if trace.frees_reads() || !trace.has_access(|kind, _| kind == AccessKind::AtomicRmw) {
             return AtomicLocks::default();
         }
         let mut cells: HashMap<CellId, Cell> = HashMap::new();

@@ -69,7 +69,7 @@ impl Clocks {
         }
     }
 
-    /// Goes on by the next event of π, given the edges that lead to it. All that precedes `alike`, an event before
+    /// Goes on to a later event of π, given the edges that lead to it; none leads to those between. All that precedes `alike`, an event before
     /// which nothing of its own thread comes after the other one named, precedes it, too.
     pub(super) fn push<'e>(
         &mut self,
@@ -77,7 +77,8 @@ impl Clocks {
         edges: impl Iterator<Item = &'e Edge>,
         alike: Option<(EventId, EventId)>,
     ) {
-        let own = self.in_threads.thread(event).index();
+        let (own, place) = self.in_threads.of(event);
+        let own = own.index();
         let mut mine = std::mem::take(&mut self.stretches[own]);
         let chunks = &mut self.chunks;
         chunks.fresh = (chunks.entries.len() / chunks.width) as u32;
@@ -108,15 +109,9 @@ impl Clocks {
             chunks.join(row, self.stretches[from_thread].row(from_place, chunks.of_clock));
             chunks.raise(row, from_thread, from_place + 1);
         }
-        let begins = start != before;
-        mine.begin.push(begins);
+        mine.begin.skip_to(place);
+        mine.begin.push(start != before);
         self.stretches[own] = mine;
-    }
-
-    /// Goes on by the next event of π, to which no edge leads.
-    #[inline]
-    pub(super) fn push_unmarked(&mut self, event: EventId) {
-        self.stretches[self.in_threads.thread(event).index()].begin.push(false);
     }
 
     /// Whether `from`, an event of another thread, precedes the event that was pushed last for `thread`.

@@ -42,7 +42,7 @@ impl Semaphores {
             initial: u64::from(trace.initial_count(semaphore)),
             ..Uses::default()
         };
-        for event in trace.events() {
+        for event in trace.operations() {
             let thread = trace.thread(event).0;
             if let Some((semaphore, step)) = Step::of(trace.op(event)) {
                 let uses = each.entry(semaphore.0).or_insert_with(|| new(semaphore));

@@ -14,7 +14,7 @@ use super::atomic_locks::Change;
 use super::histories::{Histories, HistoryId};
 use super::lock_history::history_clash;
 use crate::semantics::locks::Step;
-use crate::trace::{EventId, ObjectId, Op, Runs, Sections, Trace};
+use crate::trace::{EventId, ObjectId, Runs, Sections, Trace};
 use hashbrown::HashMap;
 use std::sync::Arc;
 
@@ -98,27 +98,40 @@ impl LockContexts {
         let mut steps: HashMap<(LockContextId, LockChange), LockContextId> = HashMap::new();
         let empty = found.intern(&mut numbers, Vec::new());
         let mut current: Vec<LockContextId> = vec![empty; trace.threads()];
-        for event in trace.events() {
-            let now = &mut current[trace.thread(event).index()];
-            found.of_event.push(*now);
-            match trace.op(event) {
-                Op::Access => {
-                    while let Some(&(_, lock, change)) = by_atomics.next_if(|&&(at, ..)| at == event) {
-                        let lock = ObjectId(objects + lock);
-                        let change = match change {
-                            Change::Take => LockChange::TakeAtomic(lock),
-                            Change::GiveBack => LockChange::GiveBack(lock),
-                        };
-                        *now = found.after(&mut numbers, &mut steps, *now, change);
-                    }
-                }
-                op if op.lock().is_some() => {
+        let (in_threads, mut operations) = (trace.in_threads(), trace.operations().peekable());
+        for (thread, turn) in in_threads.turns() {
+            let now = &mut current[thread.index()];
+            let in_turn = |event: &EventId| event.0 < turn.end;
+            let mut from = turn.start;
+            loop {
+                while operations
+                    .next_if(|event| in_turn(event) && trace.op(*event).lock().is_none())
+                    .is_some()
+                {}
+                let by_operation = operations.peek().copied().filter(in_turn);
+                let by_atomic = by_atomics.peek().map(|&&(event, ..)| event).filter(in_turn);
+                let Some(event) = by_operation.into_iter().chain(by_atomic).min() else {
+                    break;
+                };
+                // Its own is that before the change.
+                found.of_event.push_many(*now, (event.0 + 1 - from) as usize);
+                from = event.0 + 1;
+                if by_operation == Some(event) {
+                    operations.next();
                     if let Some(change) = LockChange::of(trace, sections, event) {
                         *now = found.after(&mut numbers, &mut steps, *now, change);
                     }
                 }
-                _ => {}
+                while let Some(&(_, lock, change)) = by_atomics.next_if(|&&(at, ..)| at == event) {
+                    let lock = ObjectId(objects + lock);
+                    let change = match change {
+                        Change::Take => LockChange::TakeAtomic(lock),
+                        Change::GiveBack => LockChange::GiveBack(lock),
+                    };
+                    *now = found.after(&mut numbers, &mut steps, *now, change);
+                }
             }
+            found.of_event.push_many(*now, (turn.end - from) as usize);
         }
         found.atomics = atomics;
         found

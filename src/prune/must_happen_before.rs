@@ -27,7 +27,7 @@ use super::Clocks;
 use super::forced_posts::Semaphores;
 use super::grounds::Grounds;
 use crate::semantics::{Before, Need, barriers, onces, outside, threads};
-use crate::trace::{EventId, ObjectId, Op, ThreadId, Trace};
+use crate::trace::{EventId, ObjectId, ThreadId, Trace};
 use hashbrown::{HashMap, HashSet};
 
 /// The must-happen-before relation of a trace.
@@ -87,7 +87,7 @@ impl MustHappenBefore {
         };
         let onces = Onces::of(trace);
         let mut walk = Walk::new(trace, grounds, &fixed, Vec::new());
-        trace.events().for_each(|event| walk.step(event));
+        trace.linked().for_each(|event| walk.step(event));
         let mut relation = walk.finish();
         loop {
             // Each round can only add edges, and each edge can only rule out more notifies and posts.
@@ -131,13 +131,19 @@ impl MustHappenBefore {
         incoming.dedup();
         let mut walk = Walk::new(trace, Grounds::Structure, &barriers, incoming);
         let mut asked = asked.into_iter().peekable();
-        for event in trace.events() {
+        // All else that leads somewhere is among the edges.
+        let rounds = (!barriers.is_empty()).then(|| trace.operations());
+        let mut rounds = rounds.into_iter().flatten().peekable();
+        loop {
+            let given = walk.given.get(walk.passed).map(|edge| edge.to);
+            let next = [given, asked.peek().copied(), rounds.peek().copied()];
+            let Some(event) = next.into_iter().flatten().min() else {
+                break;
+            };
+            rounds.next_if_eq(&event);
             let mut is_asked = false;
             while asked.next_if_eq(&event).is_some() {
                 is_asked = true;
-            }
-            if !is_asked && walk.passes(event) {
-                continue;
             }
             walk.step(event);
             if is_asked {
@@ -338,17 +344,6 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Passes an event to which no edge leads, if it is one of those that are most of a trace: an access, of which only
-    /// given edges tell what comes before it.
-    fn passes(&mut self, event: EventId) -> bool {
-        let is_given = || self.given.get(self.passed).is_some_and(|edge| edge.to == event);
-        let passes = matches!(self.trace.op(event), Op::Access) && !is_given();
-        if passes {
-            self.clocks.push_unmarked(event);
-        }
-        passes
-    }
-
     fn step(&mut self, event: EventId) {
         let trace = self.trace;
         let thread = trace.thread(event);
@@ -520,7 +515,7 @@ struct Onces {
 impl Onces {
     fn of(trace: &Trace) -> Onces {
         let mut found = Onces::default();
-        for event in trace.events() {
+        for event in trace.operations() {
             if let Some(once) = onces::Step::initializes(trace.op(event)) {
                 found.ends.entry(once.0).or_default().push(event);
             }
@@ -549,7 +544,7 @@ impl Onces {
 fn forced_wakes(trace: &Trace, relation: &MustHappenBefore) -> HashMap<EventId, EventId> {
     let mut notifies: HashMap<u32, Vec<EventId>> = HashMap::new();
     let mut waits: Vec<(u32, EventId, EventId)> = Vec::new();
-    for event in trace.events() {
+    for event in trace.operations() {
         if let Some(Need::Wake(condition)) = Need::served_by(trace.op(event)) {
             notifies.entry(condition.0).or_default().push(event);
         }

@@ -177,7 +177,7 @@ impl Search {
         let mut events: Vec<EventId> = open.iter().map(|&(read, _)| read).collect();
         events.extend(relation.edges().iter().map(|edge| edge.to));
         events.extend(relation.exits());
-        events.extend(trace.events().filter(waits));
+        events.extend(trace.operations().filter(waits));
         events.sort_unstable();
         events.dedup();
         if events.len() * threads > MAX_COUNTS {
@@ -236,7 +236,7 @@ impl Search {
                 }
             }
         }
-        for event in trace.events() {
+        for event in trace.operations() {
             if let Some(Need::Wake(condition)) = Need::served_by(trace.op(event))
                 && let Some(&number) = conditions.get(&condition)
             {

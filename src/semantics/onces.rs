@@ -97,7 +97,7 @@ impl Initializers {
         let mut found = Initializers::default();
         let mut begun: HashMap<(ThreadId, ObjectId), u32> = HashMap::new();
         let mut initializers: HashMap<ObjectId, u32> = HashMap::new();
-        for event in trace.events() {
+        for event in trace.operations() {
             let (thread, place) = (trace.thread(event), trace.place(event));
             let Some((once, step)) = Step::of(trace.op(event)) else {
                 continue;

@@ -3,36 +3,12 @@
 //! Most memory belongs to one thread, or is only read. What is read there is the same in every schedule, nobody races
 //! for it, and no search has to look at it: these accesses are passed 64 at a time.
 
+use super::event_set::EventSet;
 use super::{Access, Cell, EventId, ThreadId, Trace};
-
-/// One bit for each event.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Contested {
-    words: Vec<u64>,
-}
-
-impl Contested {
-    #[inline]
-    fn has(&self, event: EventId) -> bool {
-        self.words[event.index() / u64::BITS as usize] >> (event.0 % u64::BITS) & 1 != 0
-    }
-
-    /// The events that are, in the order of π.
-    fn events(&self) -> impl Iterator<Item = EventId> + '_ {
-        (0..).zip(&self.words).flat_map(|(word, &bits)| {
-            let mut left = bits;
-            std::iter::from_fn(move || {
-                let bit = left.trailing_zeros();
-                left &= left.wrapping_sub(1);
-                (bit < u64::BITS).then_some(EventId(word * u64::BITS + bit))
-            })
-        })
-    }
-}
 
 /// Who accesses a piece of memory.
 #[derive(Clone, Copy, Default)]
-struct Users {
+pub(super) struct Users {
     first: Option<ThreadId>,
     several: bool,
     written: bool,
@@ -48,8 +24,8 @@ impl Users {
 }
 
 impl Trace {
-    /// Finds the cells, and the accesses, that are contested; which cells are external is known.
-    pub(super) fn find_contested(&mut self) {
+    /// Who accesses each range of memory.
+    pub(super) fn users_of_ranges(&self) -> Vec<Users> {
         let mut of_range = vec![Users::default(); self.accesses.ranges().len()];
         for event in self.events() {
             if let Some((form, range)) = self.ops.access(event.index()) {
@@ -60,28 +36,59 @@ impl Trace {
                 });
             }
         }
+        of_range
+    }
+
+    /// Finds the cells, and the accesses, that are contested, and those that are [linked](Self::linked). Which cells are
+    /// external, and which accesses pinned, is known.
+    pub(super) fn find_contested(&mut self, of_range: &[Users]) {
         let cells_of = |range: &super::accesses::Range| range.cells.start as usize..range.cells.end as usize;
         let mut of_cell = vec![Users::default(); self.cells.len()];
-        for (range, &users) in self.accesses.ranges().iter().zip(&of_range) {
+        for (range, &users) in self.accesses.ranges().iter().zip(of_range) {
             of_cell[cells_of(range)].iter_mut().for_each(|cell| cell.add(users));
         }
-        drop(of_range);
         for (cell, users) in self.cells.iter_mut().zip(of_cell) {
             cell.set_contested(cell.external() || users.several && users.written);
         }
-        let ranges = self.accesses.ranges().iter();
-        let is_contested: Vec<bool> = ranges
-            .map(|range| self.cells[cells_of(range)].iter().any(Cell::contested))
-            .collect();
-        let mut words = vec![0; self.len().div_ceil(u64::BITS as usize)];
+        let flags = self.accesses.ranges().iter().zip(of_range).map(|(range, users)| {
+            let contested = self.cells[cells_of(range)].iter().any(Cell::contested);
+            let alloc = self.incarnations[range.incarnation.index()].alloc;
+            let linked = alloc.is_some_and(|alloc| users.several || users.first != Some(self.thread(alloc)));
+            (contested, linked)
+        });
+        let flags: Vec<(bool, bool)> = flags.collect();
+        let (mut contested, mut linked) = (EventSet::default(), EventSet::default());
         for event in self.events() {
-            let contested = self
-                .ops
-                .access(event.index())
-                .is_some_and(|(_, range)| is_contested[range as usize]);
-            words[event.index() / u64::BITS as usize] |= u64::from(contested) << (event.0 % u64::BITS);
+            let access = self.ops.access(event.index());
+            let flags = access.map_or((false, false), |(_, range)| flags[range as usize]);
+            contested.push(event, flags.0);
+            linked.push(event, flags.1);
         }
-        self.contested = Contested { words };
+        let first_of_threads = self.program_order.iter().filter_map(|order| order.first());
+        first_of_threads.for_each(|&event| linked.insert(event));
+        for event in self.pins.events() {
+            linked.insert(event);
+            self.successor(event).into_iter().for_each(|next| linked.insert(next));
+        }
+        (self.contested, self.linked) = (contested, linked);
+    }
+
+    /// All by which threads may have to do with each other, in the order of π: operations, and accesses of cells that
+    /// are [contested](super::Cell::contested).
+    pub fn interplay(&self) -> impl Iterator<Item = EventId> + Clone + '_ {
+        self.operations.or(&self.contested)
+    }
+
+    /// The pinned accesses, in the order of π.
+    pub fn pinned(&self) -> impl Iterator<Item = EventId> + '_ {
+        self.pins.events()
+    }
+
+    /// The events that something in another thread may have to happen before because of what they are, all others
+    /// follow from those before them in their threads: operations, the first event of each thread, accesses of what
+    /// another thread has allocated, and what is pinned, with what follows it.
+    pub(crate) fn linked(&self) -> impl Iterator<Item = EventId> + '_ {
+        self.operations.or(&self.linked)
     }
 
     /// Whether an event accesses a cell that is [contested](super::Cell::contested).

@@ -11,6 +11,9 @@ use crate::semantics::semaphores::Step;
 use crate::semantics::{Need, onces};
 use hashbrown::{HashMap, HashSet};
 
+/// One event for so many of a trace's cells, and it is worth it to have a place for each of them.
+const EVENTS_FOR_ALL: usize = 8;
+
 /// The last write of each cell so far.
 enum LastWrites {
     /// Of a few of a trace's cells.
@@ -22,7 +25,7 @@ enum LastWrites {
 impl LastWrites {
     /// Of none yet, in a sequence of so many events.
     fn of(trace: &Trace, events: usize) -> LastWrites {
-        match events < trace.len() / 2 {
+        match events < trace.cells().len() / EVENTS_FOR_ALL {
             true => LastWrites::Few(HashMap::new()),
             false => LastWrites::All(vec![None; trace.cells().len()]),
         }
@@ -45,15 +48,16 @@ impl LastWrites {
 
 /// The earlier events that the enabling of each event of `order`, a feasible sequence, rests on there,
 /// beyond program order and must-happen-before: pairs of an event and one that it rests on, of those that are `wanted`.
+/// What takes no part in the [interplay](Trace::interplay) of threads rests on nothing, and may be left out.
 #[must_use]
 pub fn explanations(
     trace: &Trace,
     sections: &Sections,
-    order: impl ExactSizeIterator<Item = EventId> + Clone,
+    order: impl Iterator<Item = EventId> + Clone,
     wanted: impl Fn(EventId, EventId) -> bool,
 ) -> Vec<(EventId, EventId)> {
     let mut found: Vec<(EventId, EventId)> = Vec::new();
-    let mut written = LastWrites::of(trace, order.len());
+    let mut written = LastWrites::of(trace, order.clone().count());
     let mut held: HashMap<ObjectId, Vec<SectionId>> = HashMap::new();
     let mut semaphores: HashMap<ObjectId, HashMap<ThreadId, EventId>> = HashMap::new();
     let mut handed_over: HashMap<ObjectId, HashMap<ThreadId, EventId>> = HashMap::new();

@@ -29,6 +29,15 @@ struct Walked {
     foreign: u8,
 }
 
+/// What a walk over π has learned of the cells' values.
+pub(super) struct Values {
+    walked: Vec<Option<Walked>>,
+    /// Of each cell, the bytes of which its first read saw what had been there all along.
+    from_the_start: Vec<u8>,
+    /// Asked only of cells that changed while other threads had events.
+    own_frames: Option<OwnFrames>,
+}
+
 /// What a cell holds while π is walked.
 #[derive(Clone, Copy, PartialEq)]
 enum Content {
@@ -50,13 +59,11 @@ fn differing(one: u64, other: u64) -> u8 {
 
 impl Trace {
     /// Walks π once to learn each cell's initial value and which cells change behind its back.
-    /// Returns of each cell the bytes of which its first read saw what had been there all along.
-    pub(super) fn find_initial_values(&mut self) -> Vec<u8> {
+    pub(super) fn walk_values(&self) -> Values {
         let mut from_the_start = vec![0; self.cells.len()];
         let mut images = Images::new(&self.tables.images);
         let mut walked: Vec<Option<Walked>> = vec![None; self.cells.len()];
         let mut stretch = Stretch::default();
-        let own_frames = OwnFrames::of(self);
         for access in self.accesses() {
             let (event, kind) = (access.event, access.kind);
             let thread = self.thread(event);
@@ -103,7 +110,20 @@ impl Trace {
                 *state = Some(now);
             }
         }
-        for (cell, walked) in self.cells.iter_mut().zip(walked) {
+        let is_foreign = |walked: &Walked| walked.foreign != 0 && walked.only.is_some();
+        let own_frames = walked.iter().flatten().any(is_foreign).then(|| OwnFrames::of(self));
+        Values {
+            walked,
+            from_the_start,
+            own_frames,
+        }
+    }
+
+    /// Takes over what that walk has learned. Returns of each cell the bytes of which its first read saw what had been
+    /// there all along.
+    pub(super) fn set_values(&mut self, values: Values) -> Vec<u8> {
+        let own_frames = values.own_frames;
+        for (cell, walked) in self.cells.iter_mut().zip(values.walked) {
             let Some(walked) = walked else { continue };
             cell.set_initial(walked.initial);
             cell.set_external(walked.external != 0);
@@ -112,15 +132,20 @@ impl Trace {
             cell.pinned &= walked.foreign;
             for place in (0..cell.size).filter(|place| walked.foreign >> place & 1 != 0) {
                 let addr = cell.addr + u64::from(place);
-                let own = own_frames.keep(only, cell.incarnation, addr);
+                let own = own_frames
+                    .as_ref()
+                    .is_some_and(|frames| frames.keep(only, cell.incarnation, addr));
                 cell.pinned &= !(u8::from(own) << place);
             }
         }
-        from_the_start
+        values.from_the_start
     }
 
     /// Walks π again and pins the accesses of external cells; takes what the first walk returned.
     pub(super) fn find_pins(&mut self, from_the_start: &[u8]) {
+        if self.cells.iter().all(|cell| cell.pinned == 0) {
+            return;
+        }
         let mut runs: HashMap<CellId, Vec<Run>> = HashMap::new();
         // A use sees nothing that unrecorded code may have changed.
         let valued = self.accesses().filter(|access| access.kind != AccessKind::Use);

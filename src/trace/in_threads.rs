@@ -3,6 +3,7 @@
 
 use super::runs::Runs;
 use super::{EventId, ThreadId};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A column of threads and places: by turns of threads. Copies share it: the relations between events need it as much as
@@ -43,6 +44,12 @@ impl InThreads {
     #[inline]
     pub(crate) fn place(&self, event: EventId) -> u32 {
         self.of(event).1
+    }
+
+    /// The turns of the threads: stretches of the trace in which one thread alone has events.
+    pub(crate) fn turns(&self) -> impl Iterator<Item = (ThreadId, Range<u32>)> + '_ {
+        let turns = self.0.runs();
+        turns.map(|((thread, _), events)| (thread, events.start as u32..events.end as u32))
     }
 
     /// Both.

@@ -3,12 +3,14 @@
 use super::accesses::{Accesses, Range};
 use super::cells::CellBuilder;
 use super::decode;
+use super::event_set::EventSet;
 use super::excused::Excuses;
 use super::in_threads::{self, InThreads};
 use super::ops::{Form, Ops};
 use super::places::CodePlaces;
 use super::waits::Waits;
 use super::{AccessKind, Block, Cell, Cut, EventId, IncarnationId, Op, Trace};
+use crate::parallel;
 use std::path::Path;
 use trace_format::{
     BlockDigest, BlockInfo, Ending, Event, MemRange, MemoryOrder, Op as FileOp, ProgramEnd, ReadError, Tables,
@@ -172,11 +174,13 @@ impl Builder {
                 code: CodePlaces::with_capacity(events),
                 ops: Ops::with_capacity(events),
                 attempts: Vec::new(),
+                operations: EventSet::default(),
                 program_order: Vec::new(),
                 accesses: Accesses::with_capacity(events),
                 cells: Vec::new(),
                 incarnations: Vec::new(),
-                contested: super::contested::Contested::default(),
+                contested: EventSet::default(),
+                linked: EventSet::default(),
                 pins: super::pins::Pins::default(),
                 frees_reads: false,
                 excuses: Excuses::default(),
@@ -212,6 +216,7 @@ impl Builder {
         *place += 1;
         self.trace.code.push(event.pc, event.stack);
         self.push_op(id, event.op);
+        self.trace.operations.push(id, !self.trace.ops.is_access(id.index()));
     }
 
     fn push_op(&mut self, id: EventId, op: FileOp) {
@@ -301,10 +306,16 @@ impl Builder {
         trace.excuses = Excuses::of(&tables);
         trace.tables = tables;
         trace.cut = cut;
-        let from_the_start = trace.find_initial_values();
+        let processors = parallel::worth(trace.len(), parallel::processors());
+        let (values, (users, waits)) = parallel::both(
+            processors,
+            || trace.walk_values(),
+            || (trace.users_of_ranges(), Waits::of(&trace)),
+        );
+        let from_the_start = trace.set_values(values);
         trace.find_pins(&from_the_start);
-        trace.find_contested();
-        trace.waits = Waits::of(&trace);
+        trace.find_contested(&users);
+        trace.waits = waits;
         trace.find_waiting_at_start();
         trace.frees_reads = trace.tables.meta.control_flow_recorded && !trace.cells.iter().any(Cell::external);
         trace

@@ -17,6 +17,16 @@ struct Block {
 }
 
 impl Marks {
+    /// Goes on to an event behind some that are not marked.
+    #[inline]
+    pub(crate) fn skip_to(&mut self, place: u32) {
+        while self.blocks.len() < place.div_ceil(u64::BITS) as usize {
+            let before = self.before(u32::MAX);
+            self.blocks.push(Block { bits: 0, before });
+        }
+        self.len = place;
+    }
+
     /// Goes on by one event.
     #[inline]
     pub(crate) fn push(&mut self, marked: bool) {
@@ -41,10 +51,11 @@ impl Marks {
         last.map(|last| last.bits |= bit).is_some()
     }
 
-    /// Whether the event at a place is marked.
+    /// Whether the event at a place is marked. None is behind the last one that was gone to.
     #[inline]
     pub(crate) fn has(&self, place: u32) -> bool {
-        self.blocks[(place / u64::BITS) as usize].bits >> (place % u64::BITS) & 1 != 0
+        let block = self.blocks.get((place / u64::BITS) as usize);
+        block.is_some_and(|block| block.bits >> (place % u64::BITS) & 1 != 0)
     }
 
     /// The first mark at or behind a place.

@@ -16,6 +16,7 @@ mod cells;
 mod contested;
 mod copies;
 mod decode;
+mod event_set;
 mod excused;
 mod explained;
 mod external;
@@ -38,6 +39,7 @@ mod writers;
 
 pub use accesses::{Access, Uses};
 pub use cells::{Cell, CellId, CellUse, Incarnation, IncarnationId};
+pub(crate) use event_set::EventSet;
 pub use explained::explanations;
 pub(crate) use in_threads::InThreads;
 pub use load::{LoadError, blocks_of};
@@ -53,7 +55,6 @@ pub use wakes::{Waiter, Wakes};
 pub use writers::Writers;
 
 use accesses::Accesses;
-use contested::Contested;
 use excused::Excuses;
 use ops::Ops;
 use pins::Pins;
@@ -86,12 +87,15 @@ pub struct Trace {
     ops: Ops,
     /// The operations that took effect and would have given up otherwise, in order.
     attempts: Vec<EventId>,
+    /// The events that are no accesses.
+    operations: EventSet,
     /// Events of each thread, in program order.
     program_order: Vec<Vec<EventId>>,
     accesses: Accesses,
     cells: Vec<Cell>,
     incarnations: Vec<Incarnation>,
-    contested: Contested,
+    contested: EventSet,
+    linked: EventSet,
     pins: Pins,
     frees_reads: bool,
     excuses: Excuses,
@@ -301,9 +305,20 @@ impl Trace {
         self.ops.is_access(event.index())
     }
 
+    /// All events that are no accesses, in the order of π.
+    pub fn operations(&self) -> impl Iterator<Item = EventId> + Clone + '_ {
+        self.operations.events()
+    }
+
     /// All accesses, in the order of π.
     pub fn accesses(&self) -> impl Iterator<Item = Access> + '_ {
         self.events().filter_map(|event| self.access(event))
+    }
+
+    /// Whether some access is of such a kind and order.
+    #[must_use]
+    pub fn has_access(&self, is_one: impl Fn(AccessKind, MemoryOrder) -> bool) -> bool {
+        self.ops.forms().any(|form| is_one(form.kind, form.order))
     }
 
     /// The cells that an access touches, with the values it saw and left in each.

@@ -12,6 +12,8 @@ pub(super) struct Ops {
     numbers: Vec<u32>,
     /// Those that are not packed.
     rare: Vec<Op>,
+    /// The forms of accesses that there are, a bit for each.
+    forms: u128,
 }
 
 /// The operations that are packed: those with one number, and those with none.
@@ -127,6 +129,7 @@ impl Ops {
             tags: Vec::with_capacity(events),
             numbers: Vec::with_capacity(events),
             rare: Vec::new(),
+            forms: 0,
         }
     }
 
@@ -145,8 +148,15 @@ impl Ops {
     }
 
     pub(super) fn push_access(&mut self, form: Form, range: u32) {
+        self.forms |= 1 << (form.tag() - ACCESSES);
         self.tags.push(form.tag());
         self.numbers.push(range);
+    }
+
+    /// The forms of accesses that there are.
+    pub(super) fn forms(&self) -> impl Iterator<Item = Form> + '_ {
+        let there = (0..FORMS).filter(|form| self.forms >> form & 1 != 0);
+        there.filter_map(|form| Form::of(ACCESSES + form))
     }
 
     /// Says which range an access is of, once that is known.
@@ -181,6 +191,7 @@ mod tests {
     #[test]
     fn what_is_packed_comes_back() {
         let mut ops = Ops::default();
+        assert_eq!(ops.forms().count(), 0);
         let plain = [
             Op::Begin,
             Op::Fork { child: ThreadId(3) },
@@ -204,6 +215,7 @@ mod tests {
         for (range, &form) in (0..).zip(&forms) {
             ops.push_access(form, range);
         }
+        assert!(ops.forms().count() == forms.len() && ops.forms().all(|form| forms.contains(&form)));
         for (event, &op) in plain.iter().enumerate() {
             assert_eq!(ops.get(event), op);
             assert!(!ops.is_access(event) && ops.access(event).is_none());

@@ -50,6 +50,12 @@ impl Pins {
         all
     }
 
+    /// The pinned events, in the order of π.
+    pub(super) fn events(&self) -> impl Iterator<Item = EventId> + '_ {
+        let next = |from: u32| self.pinned.next(from);
+        std::iter::successors(next(0), move |&last| next(last + 1)).map(EventId)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.pins.is_empty()
     }

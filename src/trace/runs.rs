@@ -1,5 +1,7 @@
 //! Columns in which neighbors are mostly alike.
 
+use std::ops::Range;
+
 /// A value for each event, in the order of π: of each run of equal ones, one is kept, and where it is, in a byte for each
 /// event.
 #[derive(Clone, Debug)]
@@ -48,6 +50,53 @@ impl<T: Copy + PartialEq> Runs<T> {
         self.len += 1;
     }
 
+    /// Goes on by so many events that have the same.
+    pub(crate) fn push_many(&mut self, value: T, events: usize) {
+        let mut left = events;
+        while left > 0 {
+            self.push(value);
+            left -= 1;
+            let (at, place) = (self.values.len() as u32 - 1, self.len % BLOCK);
+            // The rest of the block.
+            if let Some(block) = self.blocks.last_mut().filter(|_| place > 0) {
+                let more = left.min(BLOCK - place);
+                block.behind[place..place + more].fill((at - block.first) as u8);
+                self.len += more;
+                left -= more;
+            }
+        }
+    }
+
+    /// Each run: its value, and its events.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = (T, Range<usize>)> + '_ {
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let number = |event: usize| {
+                let block = &self.blocks[event / BLOCK];
+                block.first + u32::from(block.behind[event % BLOCK])
+            };
+            let first = (from < self.len).then(|| number(from))?;
+            let begin = from;
+            while from < self.len {
+                let block = &self.blocks[from / BLOCK];
+                let until = (self.len - from / BLOCK * BLOCK).min(BLOCK);
+                let place = from % BLOCK;
+                let own = first.wrapping_sub(block.first) as u8;
+                let same = if block.first > first {
+                    0
+                } else {
+                    let rest = &block.behind[place..until];
+                    rest.iter().position(|&behind| behind != own).unwrap_or(rest.len())
+                };
+                from += same;
+                if place + same < until {
+                    break;
+                }
+            }
+            Some((self.values[first as usize], begin..from))
+        })
+    }
+
     /// The value of an event.
     #[inline]
     pub(crate) fn get(&self, event: usize) -> T {
@@ -73,6 +122,17 @@ mod tests {
             all.iter().for_each(|&value| runs.push(value));
             let found: Vec<u8> = (0..all.len()).map(|event| runs.get(event)).collect();
             assert_eq!(found, all);
+            let mut again = Runs::default();
+            for (value, events) in runs.runs() {
+                assert_eq!(
+                    events.end < all.len(),
+                    all.get(events.end).is_some_and(|&next| next != value)
+                );
+                assert!(all[events.clone()].iter().all(|&other| other == value));
+                again.push_many(value, events.len());
+            }
+            let found: Vec<u8> = (0..all.len()).map(|event| again.get(event)).collect();
+            assert_eq!((found, again.len), (all.clone(), all.len()));
             let changes = all.windows(2).filter(|pair| pair[0] != pair[1]).count();
             assert_eq!(runs.values.len(), changes + 1);
         }

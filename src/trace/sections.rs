@@ -76,14 +76,13 @@ impl Open {
         }
     }
 
-    /// Goes on by an event that opens or ends a section, or neither.
-    fn push(&mut self, change: Option<(SectionId, &[SectionId])>) {
-        self.changes.push(change.is_some());
-        if let Some((changed, now)) = change {
-            self.changed.push(changed);
-            self.starts.push(self.sections.len() as u32);
-            self.sections.extend_from_slice(now);
-        }
+    /// Goes on to an event that opens or ends a section.
+    fn push(&mut self, place: u32, changed: SectionId, now: &[SectionId]) {
+        self.changes.skip_to(place);
+        self.changes.push(true);
+        self.changed.push(changed);
+        self.starts.push(self.sections.len() as u32);
+        self.sections.extend_from_slice(now);
     }
 
     fn after(&self, done: u32) -> &[SectionId] {
@@ -147,7 +146,7 @@ impl Sections {
             return found;
         }
         ahead.hold_in_one_mode();
-        for event in trace.events() {
+        for event in trace.operations() {
             let lock = trace.op(event).lock();
             if let Some(events) = lock.and_then(|lock| ahead.handed_over.get_mut(&lock)) {
                 events.push(event);
@@ -190,7 +189,7 @@ impl Sections {
         // Depths kept across waits, by the beginning of each, and locks that readers took.
         let mut waiting: HashMap<EventId, u32> = HashMap::new();
         let mut read: HashSet<ObjectId> = HashSet::new();
-        for event in trace.events() {
+        for event in trace.operations() {
             let thread = trace.thread(event);
             let changed = match Step::of(trace.op(event)) {
                 Some((lock, _)) if found.is_handed_over(lock) => None,
@@ -236,16 +235,15 @@ impl Sections {
                 }
                 Some((_, Step::FindHeld { .. })) | None => None,
             };
-            let now = &mut now[thread.index()];
-            let change = changed.map(|id| {
+            if let Some(id) = changed {
+                let now = &mut now[thread.index()];
                 if found.get(id).release == Some(event) {
                     now.retain(|&other| other != id);
                 } else {
                     now.push(id);
                 }
-                (id, now.as_slice())
-            });
-            found.open[thread.index()].push(change);
+                found.open[thread.index()].push(trace.place(event), id, now);
+            }
         }
         found
     }

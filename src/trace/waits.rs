@@ -31,7 +31,7 @@ impl Waits {
         let mut found = Waits::default();
         // By thread: those under way, by number.
         let mut open: HashMap<ThreadId, Vec<(u32, ObjectId, ObjectId)>> = HashMap::new();
-        for event in trace.events() {
+        for event in trace.operations() {
             let thread = trace.thread(event);
             let op = trace.op(event);
             let (Some((condition, step)), Some((lock, _))) = (waits::Step::of(op), locks::Step::of(op)) else {

@@ -125,7 +125,8 @@ impl Trace {
     /// Finds the waits that began before the trace did and that a notify of the trace may have ended.
     pub(super) fn find_waiting_at_start(&mut self) {
         let mut notified: HashSet<ObjectId> = HashSet::new();
-        for event in self.events() {
+        let mut found = Vec::new();
+        for event in self.operations() {
             if let Some(Need::Wake(condition)) = Need::served_by(self.op(event)) {
                 notified.insert(condition);
             }
@@ -133,9 +134,10 @@ impl Trace {
                 && self.place(event) == 0
                 && notified.contains(&condition)
             {
-                self.waiting_at_start.push((condition, event));
+                found.push((condition, event));
             }
         }
+        self.waiting_at_start = found;
     }
 }
 

@@ -10,7 +10,7 @@
 //! - uses of objects that somebody destroys or frees, and accesses whose needs our own solver does not know.
 
 use super::Native;
-use crate::trace::{AccessKind, CellId, EventId, Marks, Op, ThreadId, Trace};
+use crate::trace::{AccessKind, CellId, EventId, EventSet, Marks, Op, ThreadId, Trace};
 
 /// Of a cell: unrecorded code changes it.
 const EXTERNAL: u8 = 1;
@@ -36,7 +36,7 @@ impl Joints {
         let trace = native.trace;
         let mut found = Found {
             native,
-            bits: vec![0; trace.len().div_ceil(u64::BITS as usize)],
+            events: EventSet::none_of(trace.len()),
             cells: trace
                 .cells()
                 .iter()
@@ -52,8 +52,10 @@ impl Joints {
         found.accesses();
         found.cells();
         let mut marks = vec![Marks::default(); trace.threads()];
-        for event in trace.events() {
-            marks[trace.thread(event).index()].push(found.has(event));
+        for event in found.events.events() {
+            let marks = &mut marks[trace.thread(event).index()];
+            marks.skip_to(trace.place(event));
+            marks.push(true);
         }
         Joints {
             marks,
@@ -81,8 +83,7 @@ fn is_life(flags: u8) -> bool {
 /// The search for them.
 struct Found<'n, 't> {
     native: &'n Native<'t>,
-    /// By event.
-    bits: Vec<u64>,
+    events: EventSet,
     cells: Vec<u8>,
     /// Uses of objects.
     uses: Vec<EventId>,
@@ -90,22 +91,15 @@ struct Found<'n, 't> {
 
 impl Found<'_, '_> {
     fn mark(&mut self, event: EventId) {
-        self.bits[event.index() / u64::BITS as usize] |= 1 << (event.0 % u64::BITS);
-    }
-
-    fn has(&self, event: EventId) -> bool {
-        self.bits[event.index() / u64::BITS as usize] >> (event.0 % u64::BITS) & 1 != 0
+        self.events.insert(event);
     }
 
     /// All that is neither an access nor the beginning of a block.
     fn operations(&mut self) {
         let trace = self.native.trace;
-        for event in trace.events() {
-            let is_operation = !matches!(trace.op(event), Op::Access | Op::Alloc { .. } | Op::Branch);
-            if is_operation || (trace.has_pins() && trace.pin(event).is_some()) {
-                self.mark(event);
-            }
-        }
+        let operations = trace.operations();
+        let operations = operations.filter(|&event| !matches!(trace.op(event), Op::Alloc { .. } | Op::Branch));
+        operations.chain(trace.pinned()).for_each(|event| self.mark(event));
     }
 
     fn accesses(&mut self) {

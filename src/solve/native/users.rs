@@ -62,7 +62,7 @@ pub(super) struct Users {
 impl Users {
     pub(super) fn of(trace: &Trace) -> Users {
         let (mut givers, mut takers) = (HashMap::<_, Vec<_>>::new(), HashMap::<_, Vec<_>>::new());
-        for event in trace.events() {
+        for event in trace.operations() {
             let op = trace.op(event);
             match Need::served_by(op) {
                 Some(Need::Wake(object) | Need::Permit(object) | Need::Initialization(object)) => {

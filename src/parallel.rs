@@ -1,12 +1,39 @@
-//! The same work on many items by several threads, with the results in the order of the items.
+//! Work on several threads, with the results that one thread would have.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::{panic, thread};
 
+/// Events of a trace from which on a walk over it takes longer than to start a thread.
+const MANY: usize = 1 << 16;
+
+/// The threads that walks over so many events are worth, of so many.
+#[must_use]
+pub(crate) fn worth(events: usize, threads: NonZeroUsize) -> NonZeroUsize {
+    if events < MANY { NonZeroUsize::MIN } else { threads }
+}
+
+/// The threads that the machine has for us.
+#[must_use]
+pub(crate) fn processors() -> NonZeroUsize {
+    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// Two things, on two of so many threads if there are two.
+pub(crate) fn both<A, B: Send>(threads: NonZeroUsize, a: impl FnOnce() -> A, b: impl FnOnce() -> B + Send) -> (A, B) {
+    if threads.get() < 2 {
+        return (a(), b());
+    }
+    thread::scope(|scope| {
+        let b = scope.spawn(b);
+        let a = a();
+        (a, b.join().unwrap_or_else(|cause| panic::resume_unwind(cause)))
+    })
+}
+
 /// What `f` makes of each item, in the order of the items; an error ends the work, and the one of the earliest item is
 /// returned.
-pub(super) fn map<T: Sync, R: Send, E: Send>(
+pub(crate) fn map<T: Sync, R: Send, E: Send>(
     threads: NonZeroUsize,
     items: &[T],
     f: impl Fn(&T) -> Result<R, E> + Sync,
