@@ -157,17 +157,12 @@ fn decide(
     let of_parts = Work {
         scope: Some(&scope),
         threads: work.threads,
+        checker: work.checker,
         ..Work::default()
     };
-    let decided = with_decider(
-        known.trace,
-        &options,
-        Some(&scope),
-        work.checker,
-        None,
-        &super::Unfollowed,
-        |known| known.decide(&of_parts, Vec::new(), &super::Unfollowed),
-    );
+    let decided = with_decider(known.trace, &options, &of_parts, &super::Unfollowed, |known| {
+        known.decide(&of_parts, Vec::new(), &super::Unfollowed)
+    });
     let Ok(decisions) = decided;
     for pair in collect(known.trace, decisions).pairs {
         found.entry(places(known.trace, &pair)).or_default().push(pair);

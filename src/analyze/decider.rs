@@ -3,7 +3,7 @@
 use super::case;
 use super::exclude::{Structure, Unpinned};
 use super::timing::{stage, tier};
-use super::{Decision, Follow, Instance, Options, Shard, Solver, Unfollowed, Work, check_rest, reject, schedule_of};
+use super::{Decision, Follow, Instance, Options, RejectedOf, Shard, Solver, Unfollowed, Work, check, schedule_of};
 use crate::candidates::{Candidate, Candidates};
 use crate::check::Checker;
 use crate::encode::Form;
@@ -14,17 +14,14 @@ use crate::schedule::{Goal, Schedule};
 use crate::shorten;
 use crate::solve::Native;
 use crate::trace::{CodePosition, EventId, Sections, Trace, Wakes};
-use crate::verdict::{Instances, Kind, Pair, Rejected, Unknown, Verdict};
-use hashbrown::{HashMap, HashSet};
+use crate::verdict::{Instances, Kind, Pair, Unknown, Verdict};
+use hashbrown::HashSet;
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 use std::time::Instant;
 
 /// Events of a schedule up to which it is shortened.
 const READABLE: usize = 3_000;
-
-/// Schedules that the checker rejected, by the numbers of their candidates.
-type RejectedOf = HashMap<u32, Vec<Rejected>>;
 
 /// What is known of a trace before any candidate is decided. Nothing here changes.
 pub(super) struct Decider<'t> {
@@ -72,31 +69,75 @@ impl<'t> Decider<'t> {
         let mut of_shard = HashSet::new();
         earlier.retain(|decision| work.shard.has(decision.number, all) && of_shard.insert(decision.number));
         // What does not hold is not taken up but decided anew, together with its batch.
-        self.take_back(&mut earlier);
-        let found: HashSet<u32> = earlier.iter().map(|decision| decision.number).collect();
+        self.check(&mut earlier, &|_| false, &|_| true);
+        let found = numbers(&earlier);
         earlier.retain(|decision| Shard::batch_of(decision.number, all).all(|number| found.contains(&number)));
-        let known: HashSet<u32> = earlier.iter().map(|decision| decision.number).collect();
+        let known = numbers(&earlier);
         let numbered = (0..).zip(&self.candidates.list);
         let mine: Vec<(u32, &Candidate)> = numbered
             .filter(|&(number, _)| work.shard.has(number, all) && !known.contains(&number))
             .collect();
 
-        let (mut decisions, rejected) = match work.prepared {
+        let (mut decisions, near) = match work.prepared {
             Some(prepared) => {
                 let near = prepared.near.iter();
                 let mine = near.filter(|near| work.shard.has(near.number, all) && !known.contains(&near.number));
-                (mine.cloned().collect(), RejectedOf::new())
+                (mine.cloned().collect(), HashSet::new())
             }
-            None => self.nearest(work.threads, &mine, follow)?,
+            None => {
+                let near = self.nearest(work.threads, &mine, follow)?;
+                let numbers = numbers(&near);
+                (near, numbers)
+            }
         };
+        // Whoever joins the shards checks all schedules; who decides all does so at the end. So the trace is executed once
+        // for all of them.
+        let is_whole = work.shard == Shard::WHOLE;
+        let mut rejected = RejectedOf::new();
+        if !is_whole {
+            rejected = stage(follow, "checking", || {
+                self.check(&mut decisions, &|number| !near.contains(&number), &|_| true)
+            });
+        }
         decisions.iter().try_for_each(|decision| follow.decided(decision))?;
         decisions.append(&mut earlier);
-        let checked: HashSet<u32> = decisions.iter().map(|decision| decision.number).collect();
+        let mut checked: HashSet<u32> = numbers(&decisions).difference(&near).copied().collect();
+        loop {
+            let known = numbers(&decisions);
+            let left = mine
+                .iter()
+                .copied()
+                .filter(|(number, _)| !known.contains(number))
+                .collect();
+            let found = self.all_instances(work, left, &rejected, follow)?;
+            decisions.extend(found);
+            if !is_whole {
+                break;
+            }
+            // What all instances decide is not decided anew.
+            let anew = |number| rejected.is_empty() && near.contains(&number);
+            rejected = stage(follow, "checking", || {
+                self.check(&mut decisions, &|number| checked.contains(&number), &anew)
+            });
+            if rejected.is_empty() {
+                break;
+            }
+            checked = numbers(&decisions);
+        }
+        decisions.sort_unstable_by_key(|decision| decision.number);
+        stage(follow, "explanations", || self.explain(work, &mut decisions, follow))?;
+        Ok(decisions)
+    }
 
-        let mut left: Vec<(u32, &Candidate)> = mine
-            .into_iter()
-            .filter(|(number, _)| !checked.contains(number))
-            .collect();
+    /// Decides candidates by all of their instances.
+    fn all_instances<F: Follow>(
+        &self,
+        work: &Work<'_>,
+        mut left: Vec<(u32, &Candidate)>,
+        rejected: &RejectedOf,
+        follow: &F,
+    ) -> Result<Vec<Decision>, F::Error> {
+        let all = self.candidates.list.len() as u32;
         left.sort_by_key(|&(number, _)| Shard::batch(number, all));
         tracing::info!(left = left.len(), "pairs that the nearest instances leave open");
         let positions: Vec<_> = left.iter().map(|(_, candidate)| candidate.positions).collect();
@@ -109,33 +150,25 @@ impl<'t> Decider<'t> {
             Verdict::Unknown(Unknown::Time) => Ok(()),
             _ => follow.decided(decision),
         };
-        let far = |batch: &&[(u32, &Candidate)]| case::decide(self, batch, &sites, &rejected, tell);
+        let far = |batch: &&[(u32, &Candidate)]| case::decide(self, batch, &sites, rejected, tell);
         let far = stage(follow, "all instances", || parallel::map(work.threads, &batches, far))?;
-        let (mut fast, mut z3) = (Vec::new(), Vec::new());
+        let (mut fast, mut z3, mut decisions) = (Vec::new(), Vec::new(), Vec::new());
         for decided in far.into_iter().flatten() {
             if decided.by_z3 { &mut z3 } else { &mut fast }.push(decided.took);
             decisions.push(decided.decision);
         }
         tier("all instances, own solver", fast);
         tier("all instances, Z3", z3);
-        decisions.sort_unstable_by_key(|decision| decision.number);
-        // Whoever joins the shards checks all schedules, and executes the trace once for all of them.
-        if work.shard == Shard::WHOLE {
-            stage(follow, "checking the rest", || {
-                check_rest(self.checker(), &mut decisions, &|number| checked.contains(&number));
-            });
-        }
-        stage(follow, "explanations", || self.explain(work, &mut decisions, follow))?;
         Ok(decisions)
     }
 
-    /// What the nearest instances of some candidates decide, and the schedules for them that the checker rejected.
+    /// What the nearest instances of some candidates decide. The schedules are not checked yet.
     pub(super) fn nearest<F: Follow>(
         &self,
         threads: NonZeroUsize,
         candidates: &[(u32, &Candidate)],
         follow: &F,
-    ) -> Result<(Vec<Decision>, RejectedOf), F::Error> {
+    ) -> Result<Vec<Decision>, F::Error> {
         let near = |&(number, candidate): &(u32, &Candidate)| {
             let started = Instant::now();
             let decision = self.by_nearest(number, candidate);
@@ -144,9 +177,7 @@ impl<'t> Decider<'t> {
         let near = stage(follow, "nearest instances", || parallel::map(threads, candidates, near))?;
         let (near, took): (Vec<_>, Vec<_>) = near.into_iter().unzip();
         tier("nearest instances", took);
-        let mut decisions: Vec<Decision> = near.into_iter().flatten().collect();
-        let rejected = stage(follow, "checking", || self.take_back(&mut decisions));
-        Ok((decisions, rejected))
+        Ok(near.into_iter().flatten().collect())
     }
 
     /// Whether the fast arguments are left out.
@@ -182,30 +213,19 @@ impl<'t> Decider<'t> {
         })
     }
 
-    /// Checks the schedules of some decisions. Those whose schedule is rejected are taken back; returns
-    /// these schedules by the candidate's number.
-    fn take_back(&self, decisions: &mut Vec<Decision>) -> RejectedOf {
-        let schedules: Vec<&Schedule> = decisions
-            .iter()
-            .filter_map(|decision| schedule_of(&decision.pair))
-            .collect();
-        if schedules.is_empty() {
-            return RejectedOf::new();
+    /// Checks the schedules of some decisions, as [`check`](super::check) does.
+    pub(super) fn check(
+        &self,
+        decisions: &mut Vec<Decision>,
+        checked: &dyn Fn(u32) -> bool,
+        decided_anew: &dyn Fn(u32) -> bool,
+    ) -> RejectedOf {
+        let is_left = |decision: &Decision| !checked(decision.number) && schedule_of(&decision.pair).is_some();
+        // There may be no checker yet.
+        match decisions.iter().any(is_left) {
+            true => check(self.checker(), decisions, checked, decided_anew),
+            false => RejectedOf::new(),
         }
-        let mut verdicts = self.checker().check_all(&schedules).into_iter();
-        let mut taken_back = RejectedOf::new();
-        decisions.retain_mut(|decision| {
-            let Verdict::Witnessed(schedule) = &decision.pair.verdict else {
-                return true;
-            };
-            let Some(Err(rejection)) = verdicts.next() else {
-                return true;
-            };
-            let rejected = reject(schedule.clone(), &rejection);
-            taken_back.entry(decision.number).or_default().push(rejected);
-            false
-        });
-        taken_back
     }
 
     /// Works out the facts behind the first pairs that no simpler argument excludes, as many as the options say.
@@ -272,4 +292,9 @@ impl<'t> Decider<'t> {
             order: None,
         }
     }
+}
+
+/// The numbers of the candidates that some decisions are about.
+fn numbers(decisions: &[Decision]) -> HashSet<u32> {
+    decisions.iter().map(|decision| decision.number).collect()
 }

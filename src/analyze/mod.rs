@@ -35,10 +35,11 @@ pub use orders::{INITIALIZATION, Order};
 pub use other_values::{OtherValue, OtherValues};
 pub use prepared::{Prepared, prepare};
 
-use crate::candidates::{Candidates, Scope, Wanted};
+use crate::candidates::{Candidates, Conflicts, Scope, Wanted};
 use crate::check::{Checker, Rejection};
 use crate::design::Design;
 use crate::encode::{Form, Mutation};
+use crate::parallel;
 use crate::predict::SyncPreserving;
 use crate::prune::{AtomicLocks, Grounds, LockContexts, MustHappenBefore, Needs};
 use crate::schedule::{Goal, Schedule};
@@ -234,48 +235,40 @@ pub fn analyze_with<F: Follow>(
     work: &Work<'_>,
     follow: &F,
 ) -> Result<Analysis, F::Error> {
-    with_decider(
-        trace,
-        options,
-        work.scope,
-        work.checker,
-        work.prepared,
-        follow,
-        |known| {
-            let decisions = known.decide(
-                work,
-                follow.begin(&known.candidates.list, known.candidates.unlisted)?,
-                follow,
-            )?;
-            let mut analysis = collect(trace, decisions);
-            analysis.unlisted = known.candidates.unlisted;
-            if work.scope.is_none() && work.shard == Shard::WHOLE {
-                stage(follow, "the design", || by_design::apply(known, work, &mut analysis));
-            }
-            find_behind(trace, &mut analysis);
-            let asks = work.scope.is_none_or(|scope| !scope.cycles.is_empty());
-            if asks && options.find.has(Kind::Deadlocks) && work.shard == Shard::WHOLE {
-                let decided = stage(follow, "deadlocks", || {
-                    deadlocks::decide(known, work.scope, work.design, work.threads)
-                });
-                decided.add_to(&mut analysis);
-            }
-            let asks = options.find.has(Kind::Atomicity) && work.scope.is_none();
-            if asks && work.shard == Shard::WHOLE {
-                let decided = stage(follow, "atomicity violations", || {
-                    atomicity::decide(known, work.design, work.threads)
-                });
-                decided.add_to(&mut analysis);
-            }
-            if work.scope.is_none() && work.shard == Shard::WHOLE {
-                stage(follow, "orders", || {
-                    add_orders(known, work.orders, work.threads, &mut analysis);
-                });
-                stage(follow, "pointers", || add_pointers(known, work.threads, &mut analysis));
-            }
-            Ok(analysis)
-        },
-    )
+    with_decider(trace, options, work, follow, |known| {
+        let decisions = known.decide(
+            work,
+            follow.begin(&known.candidates.list, known.candidates.unlisted)?,
+            follow,
+        )?;
+        let mut analysis = collect(trace, decisions);
+        analysis.unlisted = known.candidates.unlisted;
+        if work.scope.is_none() && work.shard == Shard::WHOLE {
+            stage(follow, "the design", || by_design::apply(known, work, &mut analysis));
+        }
+        find_behind(trace, &mut analysis);
+        let asks = work.scope.is_none_or(|scope| !scope.cycles.is_empty());
+        if asks && options.find.has(Kind::Deadlocks) && work.shard == Shard::WHOLE {
+            let decided = stage(follow, "deadlocks", || {
+                deadlocks::decide(known, work.scope, work.design, work.threads)
+            });
+            decided.add_to(&mut analysis);
+        }
+        let asks = options.find.has(Kind::Atomicity) && work.scope.is_none();
+        if asks && work.shard == Shard::WHOLE {
+            let decided = stage(follow, "atomicity violations", || {
+                atomicity::decide(known, work.design, work.threads)
+            });
+            decided.add_to(&mut analysis);
+        }
+        if work.scope.is_none() && work.shard == Shard::WHOLE {
+            stage(follow, "orders", || {
+                add_orders(known, work.orders, work.threads, &mut analysis);
+            });
+            stage(follow, "pointers", || add_pointers(known, work.threads, &mut analysis));
+        }
+        Ok(analysis)
+    })
 }
 
 /// As [`analyze_with`], but returns the decisions: what [`join`] needs of each shard.
@@ -288,21 +281,13 @@ pub fn decide_with<F: Follow>(
     work: &Work<'_>,
     follow: &F,
 ) -> Result<Vec<Decision>, F::Error> {
-    with_decider(
-        trace,
-        options,
-        work.scope,
-        work.checker,
-        work.prepared,
-        follow,
-        |known| {
-            known.decide(
-                work,
-                follow.begin(&known.candidates.list, known.candidates.unlisted)?,
-                follow,
-            )
-        },
-    )
+    with_decider(trace, options, work, follow, |known| {
+        known.decide(
+            work,
+            follow.begin(&known.candidates.list, known.candidates.unlisted)?,
+            follow,
+        )
+    })
 }
 
 /// As [`decide_with`], for somebody who decides one shard after another: what is known of the trace is worked out once.
@@ -314,7 +299,12 @@ pub fn decide_shards<F: Follow, R>(
     stages: &impl Follow,
     then: impl FnOnce(&dyn Fn(Shard, &F) -> Result<Vec<Decision>, F::Error>) -> R,
 ) -> R {
-    with_decider(trace, options, None, None, prepared, stages, |known| {
+    let work = Work {
+        threads,
+        prepared,
+        ..Work::default()
+    };
+    with_decider(trace, options, &work, stages, |known| {
         then(&|shard, follow| {
             let work = Work {
                 shard,
@@ -331,46 +321,69 @@ pub fn decide_shards<F: Follow, R>(
     })
 }
 
-/// Works out what is known of a trace before anything is decided.
+/// Works out what is known of a trace before anything is decided. What of it does not need each other is worked out side
+/// by side.
 fn with_decider<R>(
     trace: &Trace,
     options: &Options,
-    scope: Option<&Scope>,
-    checker: Option<&Checker<'_>>,
-    prepared: Option<&Prepared>,
+    work: &Work<'_>,
     follow: &impl Follow,
     then: impl FnOnce(&Decider<'_>) -> R,
 ) -> R {
-    let order = stage(follow, "must-happen-before", || MustHappenBefore::of(trace));
-    let sections = stage(follow, "sections", || Sections::of(trace));
+    let prepared = work.prepared;
+    let threads = parallel::worth(trace.len(), work.threads);
+    let (order, sections) = parallel::both(
+        threads,
+        || stage(follow, "must-happen-before", || MustHappenBefore::of(trace)),
+        || Sections::of(trace),
+    );
     let contexts = stage(follow, "locks", || {
         LockContexts::with(trace, &sections, AtomicLocks::of(trace, &order))
     });
-    let needs = stage(follow, "unique writers", || {
-        let found = prepared.map(|prepared| prepared.needed.as_slice());
-        Needs::knowing(trace, &order, &sections, found)
-    });
-    let candidates = stage(follow, "candidates", || {
-        let wanted = Wanted {
-            find: options.finds(),
-            scope,
-            most: options.most_pairs as usize,
-            nearest: prepared.is_none(),
-        };
-        Candidates::for_kinds(trace, &order, &contexts, &needs, &wanted)
-    });
+    let wanted = Wanted {
+        find: options.finds(),
+        scope: work.scope,
+        most: options.most_pairs as usize,
+        nearest: prepared.is_none(),
+    };
+    let (needs, conflicts) = parallel::both(
+        threads,
+        || {
+            stage(follow, "unique writers", || {
+                let found = prepared.map(|prepared| prepared.needed.as_slice());
+                Needs::knowing(trace, &order, &sections, found)
+            })
+        },
+        || Conflicts::of(trace, &contexts, &wanted),
+    );
+    // What would hold if unrecorded code had left no traces.
+    let without_pins = || trace.has_pins().then(|| MustHappenBefore::on(trace, Grounds::Outcomes));
+    let (candidates, (predictor, wakes, unpinned_order)) = parallel::both(
+        threads,
+        || stage(follow, "candidates", || Candidates::among(conflicts, &order, &needs)),
+        || {
+            (
+                SyncPreserving::new(trace, &needs, &sections),
+                Wakes::of(trace, trace.operations()),
+                without_pins(),
+            )
+        },
+    );
     tracing::info!(
         candidates = candidates.list.len(),
         events = trace.len(),
         "candidates found"
     );
-    let wakes = Wakes::of(trace, trace.operations());
-    // What would hold if unrecorded code had left no traces.
-    let unpinned_order = trace.has_pins().then(|| MustHappenBefore::on(trace, Grounds::Outcomes));
-    let unpinned_needs = unpinned_order.as_ref().map(|order| {
-        let found = prepared.and_then(|prepared| prepared.unpinned.as_deref());
-        needs.on(order, found)
-    });
+    let (native, unpinned_needs) = parallel::both(
+        threads,
+        || stage(follow, "own solver", || Native::new(trace, &needs, &sections, &wakes)),
+        || {
+            unpinned_order.as_ref().map(|order| {
+                let found = prepared.and_then(|prepared| prepared.unpinned.as_deref());
+                needs.on(order, found)
+            })
+        },
+    );
     let decider = Decider {
         trace,
         order: &order,
@@ -379,10 +392,10 @@ fn with_decider<R>(
         candidates: &candidates,
         options: *options,
         weak_atomics: trace.has_access(|kind, order| kind.is_atomic() && order != MemoryOrder::SeqCst),
-        predictor: stage(follow, "predictor", || SyncPreserving::new(trace, &needs, &sections)),
+        predictor,
         needs: &needs,
-        native: stage(follow, "own solver", || Native::new(trace, &needs, &sections, &wakes)),
-        given_checker: checker,
+        native,
+        given_checker: work.checker,
         made_checker: OnceLock::new(),
         wakes: &wakes,
         structure: OnceLock::new(),
@@ -411,7 +424,7 @@ pub fn join(
 ) -> Analysis {
     decisions.sort_by_key(|decision| decision.number);
     let checker = Checker::new(trace);
-    check_rest(&checker, &mut decisions, &|_| false);
+    check(&checker, &mut decisions, &|_| false, &|_| false);
     let limit = options.explanations.map_or(usize::MAX, |limit| limit as usize);
     let cores = decisions
         .iter_mut()
@@ -429,8 +442,14 @@ pub fn join(
     ];
     if late.into_iter().any(|kind| find.has(kind)) {
         let no_pairs = Scope::default();
-        let scope = Some(&no_pairs);
-        with_decider(trace, options, scope, Some(&checker), prepared, &Unfollowed, |known| {
+        let work = Work {
+            scope: Some(&no_pairs),
+            threads,
+            checker: Some(&checker),
+            prepared,
+            ..Work::default()
+        };
+        with_decider(trace, options, &work, &Unfollowed, |known| {
             if find.has(Kind::Deadlocks) {
                 deadlocks::decide(known, None, None, threads).add_to(&mut analysis);
             }
@@ -550,21 +569,39 @@ fn ends(trace: &Trace, first: EventId, second: EventId) -> bool {
         .is_some_and(|(end, other)| end.ends(other) && (end.frees || second < first))
 }
 
-/// Checks the schedules that are not `checked` yet. A pair whose schedule is rejected is not decided: that is
-/// a bug, kept for the report.
-fn check_rest(checker: &Checker<'_>, decisions: &mut [Decision], checked: &dyn Fn(u32) -> bool) {
-    let left = |decision: &&mut Decision| !checked(decision.number) && schedule_of(&decision.pair).is_some();
-    let mut left: Vec<&mut Decision> = decisions.iter_mut().filter(left).collect();
-    let schedules: Vec<&Schedule> = left.iter().filter_map(|decision| schedule_of(&decision.pair)).collect();
-    let verdicts = checker.check_all(&schedules);
-    for (decision, verdict) in left.iter_mut().zip(verdicts) {
-        if let Err(rejection) = verdict {
-            let rejected = Verdict::Unknown(Unknown::Rejected);
-            if let Verdict::Witnessed(schedule) = std::mem::replace(&mut decision.pair.verdict, rejected) {
-                decision.rejected.push(reject(schedule, &rejection));
-            }
+/// Schedules that the checker rejected, by the numbers of their candidates.
+type RejectedOf = HashMap<u32, Vec<Rejected>>;
+
+/// Checks the schedules of decisions that are not `checked` yet. What the checker rejects is taken back, if somebody
+/// decides it anew, and the schedules are returned; or else its pair has no verdict.
+fn check(
+    checker: &Checker<'_>,
+    decisions: &mut Vec<Decision>,
+    checked: &dyn Fn(u32) -> bool,
+    decided_anew: &dyn Fn(u32) -> bool,
+) -> RejectedOf {
+    let is_left = |decision: &Decision| !checked(decision.number) && schedule_of(&decision.pair).is_some();
+    let left = decisions.iter().filter(|decision| is_left(decision));
+    let schedules: Vec<&Schedule> = left.filter_map(|decision| schedule_of(&decision.pair)).collect();
+    let mut verdicts = checker.check_all(&schedules).into_iter();
+    let mut taken_back = RejectedOf::new();
+    decisions.retain_mut(|decision| {
+        let Some(Err(rejection)) = is_left(decision).then(|| verdicts.next()).flatten() else {
+            return true;
+        };
+        let rejected = Verdict::Unknown(Unknown::Rejected);
+        let Verdict::Witnessed(schedule) = std::mem::replace(&mut decision.pair.verdict, rejected) else {
+            return true;
+        };
+        let rejected = reject(schedule, &rejection);
+        let anew = decided_anew(decision.number);
+        match anew {
+            true => taken_back.entry(decision.number).or_default().push(rejected),
+            false => decision.rejected.push(rejected),
         }
-    }
+        !anew
+    });
+    taken_back
 }
 
 fn reject(schedule: Schedule, rejection: &Rejection) -> Rejected {

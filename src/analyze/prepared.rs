@@ -5,7 +5,8 @@
 //! of them, where each shard would execute it for its own.
 
 use super::decider::Decider;
-use super::{Decision, Follow, Options, with_decider};
+use super::timing::stage;
+use super::{Decision, Follow, Options, Work, with_decider};
 use crate::candidates::Candidate;
 use crate::prune::Edge;
 use crate::trace::Trace;
@@ -50,7 +51,11 @@ pub fn prepare<R>(
     if !options.finds().pairs() {
         return then(&[], 0, None);
     }
-    with_decider(trace, options, None, None, None, follow, |known| {
+    let work = Work {
+        threads,
+        ..Work::default()
+    };
+    with_decider(trace, options, &work, follow, |known| {
         let prepared = of(known, threads, follow);
         then(&known.candidates.list, known.candidates.unlisted, prepared)
     })
@@ -58,7 +63,8 @@ pub fn prepare<R>(
 
 fn of(known: &Decider<'_>, threads: NonZeroUsize, follow: &impl Follow) -> Option<Prepared> {
     let candidates: Vec<(u32, &Candidate)> = (0..).zip(&known.candidates.list).collect();
-    let (near, rejected) = known.nearest(threads, &candidates, follow).ok()?;
+    let mut near = known.nearest(threads, &candidates, follow).ok()?;
+    let rejected = stage(follow, "checking", || known.check(&mut near, &|_| false, &|_| true));
     let unpinned = match &known.unpinned {
         Some(unpinned) => Some(unpinned.needs.found()?),
         None => None,

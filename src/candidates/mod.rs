@@ -90,6 +90,51 @@ pub struct Wanted<'s> {
     pub nearest: bool,
 }
 
+/// The accesses that conflict, by spots and groups, before it is known what orders them.
+pub struct Conflicts<'t, 's> {
+    trace: &'t Trace,
+    contexts: &'t LockContexts,
+    spots: Spots,
+    crowded: Vec<Crowded>,
+    listed: Listed<'s>,
+    /// Whether only where something is freed.
+    freed: bool,
+    nearest: bool,
+}
+
+impl<'t, 's> Conflicts<'t, 's> {
+    /// Finds those of a trace that are wanted.
+    #[must_use]
+    pub fn of(trace: &'t Trace, contexts: &'t LockContexts, wanted: &Wanted<'s>) -> Conflicts<'t, 's> {
+        let freed = !wanted.find.has(Kind::Races);
+        let (mut spots, crowded) = match (freed, wanted.find.has(Kind::UseAfterFree)) {
+            (true, false) => Spots::of(trace, contexts, Some(&Scope::default()), false),
+            _ => Spots::of(trace, contexts, wanted.scope, freed),
+        };
+        let mut listed = Listed {
+            scope: wanted.scope,
+            // A scope says by itself how many there are.
+            most: wanted.scope.map_or(wanted.most, |_| usize::MAX),
+            numbers: HashMap::new(),
+            found: Vec::new(),
+            is_full: false,
+        };
+        spots.pair(contexts, freed, |positions, first| listed.number(positions, first));
+        for pair in &spots.pairs {
+            listed.count(pair.candidate, pair.instances, pair.first);
+        }
+        Conflicts {
+            trace,
+            contexts,
+            spots,
+            crowded,
+            listed,
+            freed,
+            nearest: wanted.nearest,
+        }
+    }
+}
+
 impl<'t> Candidates<'t> {
     /// Finds all candidates of a trace.
     #[must_use]
@@ -102,32 +147,6 @@ impl<'t> Candidates<'t> {
         Candidates::within(trace, order, contexts, needs, None)
     }
 
-    /// Finds the candidates of a trace that are wanted.
-    #[must_use]
-    pub fn for_kinds(
-        trace: &'t Trace,
-        order: &'t MustHappenBefore,
-        contexts: &'t LockContexts,
-        needs: &'t Needs<'t>,
-        wanted: &Wanted<'_>,
-    ) -> Candidates<'t> {
-        let &Wanted {
-            find,
-            scope,
-            most,
-            nearest,
-        } = wanted;
-        let nothing = Scope::default();
-        let (scope, freed) = match (find.has(Kind::Races), find.has(Kind::UseAfterFree)) {
-            (true, _) => (scope, false),
-            (false, true) => (scope, true),
-            (false, false) => (Some(&nothing), false),
-        };
-        // A scope says by itself how many there are.
-        let most = if scope.is_some() { usize::MAX } else { most };
-        Candidates::found(trace, order, contexts, needs, scope, (freed, nearest), most)
-    }
-
     /// Finds the candidates of a trace that are in scope.
     #[must_use]
     pub fn within(
@@ -137,31 +156,27 @@ impl<'t> Candidates<'t> {
         needs: &'t Needs<'t>,
         scope: Option<&Scope>,
     ) -> Candidates<'t> {
-        Candidates::found(trace, order, contexts, needs, scope, (false, true), usize::MAX)
+        let wanted = Wanted {
+            find: Find::of(&[Kind::Races]),
+            scope,
+            most: usize::MAX,
+            nearest: true,
+        };
+        Candidates::among(Conflicts::of(trace, contexts, &wanted), order, needs)
     }
 
-    /// As [`within`](Self::within); `freed`: only where something is freed; `nearest`: with the nearest instances.
-    fn found(
-        trace: &'t Trace,
-        order: &'t MustHappenBefore,
-        contexts: &'t LockContexts,
-        needs: &'t Needs<'t>,
-        scope: Option<&Scope>,
-        (freed, nearest): (bool, bool),
-        most: usize,
-    ) -> Candidates<'t> {
-        let (mut spots, crowded) = Spots::of(trace, contexts, scope, freed);
-        let mut listed = Listed {
-            scope,
-            most,
-            numbers: HashMap::new(),
-            found: Vec::new(),
-            is_full: false,
-        };
-        spots.pair(contexts, freed, |positions, first| listed.number(positions, first));
-        for pair in &spots.pairs {
-            listed.count(pair.candidate, pair.instances, pair.first);
-        }
+    /// Finds the candidates among accesses that conflict.
+    #[must_use]
+    pub fn among(conflicts: Conflicts<'t, '_>, order: &'t MustHappenBefore, needs: &'t Needs<'t>) -> Candidates<'t> {
+        let Conflicts {
+            trace,
+            contexts,
+            spots,
+            crowded,
+            mut listed,
+            freed,
+            nearest,
+        } = conflicts;
         let mut search = Search::new(trace, contexts, needs);
         if nearest {
             nearest_at_spots(&mut search, &spots, &mut listed.found);
