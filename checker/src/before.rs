@@ -61,6 +61,9 @@ impl Facts {
             assert_eq!(recording.program_order(thread).get(*count), Some(&event));
             *count += 1;
             facts.last[thread.index()] = Some(event);
+            if recording.is_of_memory(event) {
+                continue;
+            }
             let op = recording.op(event);
             if let Some(object) = given(op) {
                 facts.givers.entry(object).or_default().insert(thread);
@@ -131,7 +134,7 @@ impl Facts {
         }
         // By the end of a wait: how deep the thread held the lock.
         let mut kept: HashMap<EventId, u32> = HashMap::new();
-        for event in all(recording) {
+        for event in all(recording).filter(|&event| !recording.is_of_memory(event)) {
             let thread = recording.thread(event);
             match recording.op(event) {
                 Op::Acquire { lock, .. } | Op::AcquireShared { lock, .. } => {

@@ -110,26 +110,8 @@ use happens_before::HappensBefore;
 use lives::Lives;
 use recording::Access;
 use schedule_format::Schedule;
-use std::num::NonZeroUsize;
-use std::{panic, thread};
 use trace_format::{EventId, ObjectId, Op, ThreadId};
 use unrecorded::Unrecorded;
-
-/// Events of a trace from which on a walk over it takes longer than to start a thread.
-const MANY: usize = 1 << 16;
-
-/// Walks over the trace for each; side by side, if the machine can.
-fn facts_and_bytes(recording: &dyn Recording) -> (Facts, Bytes) {
-    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    if recording.events() < MANY || processors < 2 {
-        return (Facts::of(recording), Bytes::of(recording));
-    }
-    thread::scope(|scope| {
-        let bytes = scope.spawn(|| Bytes::of(recording));
-        let facts = Facts::of(recording);
-        (facts, bytes.join().unwrap_or_else(|cause| panic::resume_unwind(cause)))
-    })
-}
 
 /// A checker for one trace. Building it walks over the trace a few times; each check then costs no more than the
 /// schedule is long, plus two bytes for each byte of the trace's memory.
@@ -149,7 +131,8 @@ impl<'t> Checker<'t> {
     /// Prepares to check schedules of a trace.
     #[must_use]
     pub fn new(recording: &'t dyn Recording) -> Checker<'t> {
-        let (facts, bytes) = facts_and_bytes(recording);
+        let facts = Facts::of(recording);
+        let bytes = Bytes::of(recording);
         let unrecorded = Unrecorded::of(recording, &facts, &bytes);
         let lives = Lives::of(recording, &bytes);
         let frees_reads = recording.tables().meta.control_flow_recorded && !unrecorded.any();

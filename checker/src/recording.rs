@@ -18,6 +18,11 @@ pub trait Recording: fmt::Debug + Sync {
     fn thread(&self, event: EventId) -> ThreadId;
     /// What an event does.
     fn op(&self, event: EventId) -> Op;
+    /// Whether an event accesses or frees memory: most do, and whoever wants to know no more need not be told what.
+    fn is_of_memory(&self, event: EventId) -> bool {
+        let op = self.op(event);
+        Access::of(op).is_some() || matches!(op, Op::Free { .. })
+    }
     /// Where in the code an event is.
     fn pc(&self, event: EventId) -> CodePosition;
     /// How many threads it has. That of every event is below.

@@ -236,22 +236,21 @@ pub fn analyze_with<F: Follow>(
     follow: &F,
 ) -> Result<Analysis, F::Error> {
     with_decider(trace, options, work, follow, |known| {
-        let decisions = known.decide(
-            work,
-            follow.begin(&known.candidates.list, known.candidates.unlisted)?,
-            follow,
-        )?;
-        let mut analysis = collect(trace, decisions);
+        let earlier = follow.begin(&known.candidates.list, known.candidates.unlisted)?;
+        let asks = work.scope.is_none_or(|scope| !scope.cycles.is_empty());
+        let asks = asks && options.find.has(Kind::Deadlocks) && work.shard == Shard::WHOLE;
+        let (decisions, deadlocks) = parallel::both(
+            parallel::worth(trace.len(), work.threads),
+            || known.decide(work, earlier, follow),
+            || asks.then(|| deadlocks::decide(known, work.scope, work.design, work.threads)),
+        );
+        let mut analysis = collect(trace, decisions?);
         analysis.unlisted = known.candidates.unlisted;
         if work.scope.is_none() && work.shard == Shard::WHOLE {
             stage(follow, "the design", || by_design::apply(known, work, &mut analysis));
         }
         find_behind(trace, &mut analysis);
-        let asks = work.scope.is_none_or(|scope| !scope.cycles.is_empty());
-        if asks && options.find.has(Kind::Deadlocks) && work.shard == Shard::WHOLE {
-            let decided = stage(follow, "deadlocks", || {
-                deadlocks::decide(known, work.scope, work.design, work.threads)
-            });
+        if let Some(decided) = deadlocks {
             decided.add_to(&mut analysis);
         }
         let asks = options.find.has(Kind::Atomicity) && work.scope.is_none();

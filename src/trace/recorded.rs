@@ -85,6 +85,10 @@ impl Recording for Trace {
         self.in_file(event)
     }
 
+    fn is_of_memory(&self, event: EventId) -> bool {
+        self.is_access(event)
+    }
+
     fn threads(&self) -> usize {
         self.threads()
     }
