@@ -80,6 +80,11 @@ impl MustHappenBefore {
     /// Computes what follows of the relation on these grounds.
     #[must_use]
     pub fn on(trace: &Trace, grounds: Grounds) -> MustHappenBefore {
+        MustHappenBefore::walked(trace, grounds, trace.linked())
+    }
+
+    /// The same by a walk over these events.
+    fn walked(trace: &Trace, grounds: Grounds, events: impl Iterator<Item = EventId>) -> MustHappenBefore {
         let semaphores = Semaphores::of(trace);
         let fixed = match grounds {
             Grounds::Structure => barriers::fixed(trace),
@@ -87,7 +92,7 @@ impl MustHappenBefore {
         };
         let onces = Onces::of(trace);
         let mut walk = Walk::new(trace, grounds, &fixed, Vec::new());
-        trace.linked().for_each(|event| walk.step(event));
+        events.for_each(|event| walk.step(event));
         let mut relation = walk.finish();
         loop {
             // Each round can only add edges, and each edge can only rule out more notifies and posts.
@@ -576,6 +581,81 @@ mod tests {
     use trace_format::{
         Event, MemRange, ObjectId, ObjectInfo, ObjectKind, Op as FileOp, StackId, Tables, ThreadInfo, WaitOutcome,
     };
+
+    #[test]
+    fn what_is_passed_orders_nothing() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let (mut edges, mut pinned) = (0, 0);
+        for _ in 0..300 {
+            let mut events: Vec<(u32, FileOp)> = Vec::new();
+            let (mut live, mut round, mut begun) = ([false; 3], 0, 1);
+            for _ in 0..random.usize(20..150) {
+                let thread = random.u32(0..begun);
+                let (block, at) = (random.usize(0..4), random.u64(0..3));
+                let mem = MemRange {
+                    addr: 0x1000 * (block as u64 + 1) + 8 * at,
+                    size: 8,
+                };
+                let value = random.u64(0..3);
+                match random.u32(0..12) {
+                    0 if begun < 4 => {
+                        events.push((thread, FileOp::Fork { child: ThreadId(begun) }));
+                        begun += 1;
+                    }
+                    1 if block < 3 => {
+                        let addr = 0x1000 * (block as u64 + 1);
+                        events.push((
+                            thread,
+                            match live[block] {
+                                true => FileOp::Free { addr },
+                                false => FileOp::Alloc { addr, size: 0x100 },
+                            },
+                        ));
+                        live[block] ^= true;
+                    }
+                    2 if begun == 4 => {
+                        let barrier = ObjectId(2);
+                        events.extend((0..4).map(|thread| (thread, FileOp::BarrierEnter { barrier, round })));
+                        events.extend((0..4).map(|thread| {
+                            (
+                                thread,
+                                FileOp::BarrierExit {
+                                    barrier,
+                                    round,
+                                    attempt: false,
+                                },
+                            )
+                        }));
+                        round += 1;
+                    }
+                    3 | 4 if block == 3 || live[block] => events.push((thread, FileOp::Write { mem, value })),
+                    _ if block == 3 || live[block] => events.push((thread, FileOp::Read { mem, value })),
+                    _ => {}
+                }
+            }
+            let trace = trace(4, &events);
+            for grounds in [Grounds::Structure, Grounds::Outcomes, Grounds::Pins] {
+                let (some, all) = (
+                    MustHappenBefore::on(&trace, grounds),
+                    MustHappenBefore::walked(&trace, grounds, trace.events()),
+                );
+                assert!(some.same_edges(&all));
+                let threads = (0..4).map(ThreadId);
+                for (event, thread) in trace
+                    .events()
+                    .flat_map(|event| threads.clone().map(move |thread| (event, thread)))
+                {
+                    assert_eq!(some.count(event, thread), all.count(event, thread));
+                }
+                let again = some.clone().extended(&trace, Vec::new(), [], &mut |_, _| Vec::new());
+                assert!(again.same_edges(&all));
+                edges += all.edges().len();
+            }
+            pinned += trace.pinned().count();
+            assert!(trace.pinned().all(|event| trace.pin(event).is_some()));
+        }
+        assert!(edges > 5000 && pinned > 1000, "{edges} {pinned}");
+    }
 
     fn trace(threads: usize, events: &[(u32, FileOp)]) -> Trace {
         let object = |kind| ObjectInfo {

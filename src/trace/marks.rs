@@ -100,6 +100,16 @@ mod tests {
                 assert_eq!(marks.before(place as u32) as usize, before, "{place} of {len}");
             }
             assert!((0..len).all(|place| marks.has(place as u32) == marked[place]));
+            let mut skipped = Marks::default();
+            for place in (0..len).filter(|&place| marked[place]) {
+                skipped.skip_to(place as u32);
+                skipped.push(true);
+            }
+            for place in 0..=len as u32 {
+                assert_eq!(skipped.before(place), marks.before(place));
+                assert_eq!(skipped.next(place), marks.next(place));
+                assert_eq!(skipped.has(place), (place as usize) < len && marks.has(place));
+            }
             for place in 0..=len {
                 let next = (place..len).find(|&place| marked[place]);
                 assert_eq!(

@@ -8,8 +8,9 @@ use std::path::Path;
 
 /// The folders of `src` in an order in which each uses only those before it. A trace is made of operations, and what
 /// these mean makes its waits and sections, so model and meaning are one layer.
-const LAYERS: [&str; 30] = [
+const LAYERS: [&str; 31] = [
     "escape",
+    "parallel",
     "own",
     "lease",
     "semantics trace",
