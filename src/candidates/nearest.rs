@@ -196,13 +196,7 @@ impl<'s> Search<'s> {
                     && let Some(last) = &mut last[other as usize]
                 {
                     let nearest = &mut found[number as usize].1;
-                    self.look(
-                        last,
-                        sites.threads[other as usize],
-                        (event, context),
-                        sites.bits[site as usize],
-                        nearest,
-                    );
+                    self.look(last, sites, (other, site), (event, context), nearest);
                 }
             }
             last[site as usize] = Some(Last {
@@ -244,13 +238,7 @@ impl<'s> Search<'s> {
                     continue;
                 };
                 let nearest = &mut found[number as usize].1;
-                self.look(
-                    last,
-                    sites.threads[other as usize],
-                    (event, context),
-                    sites.bits[site as usize],
-                    nearest,
-                );
+                self.look(last, sites, (other, site), (event, context), nearest);
                 farthest = farthest.max(nearest.reach);
             }
             if passed_all {
@@ -269,17 +257,18 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Keeps an instance that is near and that nothing excludes: of the last access at a site, with its thread, and a
-    /// later one, with the bit of its own.
+    /// Keeps an instance that is near and that nothing excludes: of the last access at the first site, and a later one at
+    /// the second.
     #[inline]
     fn look(
         &self,
         last: &mut Last,
-        thread: ThreadId,
+        sites: &Sites,
+        (first, second): (u32, u32),
         (event, context): (EventId, LockContextId),
-        bit: u64,
         nearest: &mut Nearest,
     ) {
+        let (thread, bit) = (sites.threads[first as usize], sites.bits[second as usize]);
         if last.before & bit != 0
             || event.0 - last.event.0 >= nearest.reach
             || self.contexts.clash(last.context, context)

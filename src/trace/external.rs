@@ -143,13 +143,24 @@ impl Trace {
 
     /// Walks π again and pins the accesses of external cells; takes what the first walk returned.
     pub(super) fn find_pins(&mut self, from_the_start: &[u8]) {
-        if self.cells.iter().all(|cell| cell.pinned == 0) {
+        let ranges = self.accesses.ranges().iter();
+        let has_pinned: Vec<bool> = ranges
+            .map(|range| {
+                let cells = range.cells.start as usize..range.cells.end as usize;
+                self.cells[cells].iter().any(|cell| cell.pinned != 0)
+            })
+            .collect();
+        if !has_pinned.contains(&true) {
             return;
         }
         let mut runs: HashMap<CellId, Vec<Run>> = HashMap::new();
+        let touched = self.events().filter(|event| {
+            let access = self.ops.access(event.index());
+            access.is_some_and(|(_, range)| has_pinned[range as usize])
+        });
         // A use sees nothing that unrecorded code may have changed.
-        let valued = self.accesses().filter(|access| access.kind != AccessKind::Use);
-        for access in valued {
+        let touched = touched.filter_map(|event| self.access(event));
+        for access in touched.filter(|access| access.kind != AccessKind::Use) {
             for used in self.uses(access) {
                 let cell = &self.cells[used.cell.index()];
                 if cell.pinned == 0 {
