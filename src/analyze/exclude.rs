@@ -76,12 +76,13 @@ impl Decider<'_> {
         }
         let excluded = matches!(verdict, Verdict::Refuted(_) | Verdict::NotInTrace(_));
         let after_free = (excluded && self.options.form == Form::Prefix).then(|| self.never_after_free(sites));
-        match after_free.flatten() {
+        let (example, verdict) = match after_free.flatten() {
             // The weaker word of the two.
             Some((_, Verdict::Refuted(_))) if matches!(verdict, Verdict::NotInTrace(_)) => (example, verdict),
-            Some((example, verdict)) => (example, self.unless_cut(verdict)),
-            None => (example, self.unless_cut(verdict)),
-        }
+            Some(after_free) => after_free,
+            None => (example, verdict),
+        };
+        (example, self.unless_cut(verdict))
     }
 
     /// The same for races alone, of a whole trace.

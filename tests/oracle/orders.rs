@@ -380,9 +380,11 @@ fn violations_of_orders_are_found_exactly() {
         let least = |said: &BTreeMap<&str, u64>| {
             ["witnessed", "refuted", "not in this trace"].map(|one| said.get(one).copied().unwrap_or_default())
         };
+        let [witnessed, refuted, not_in_trace] = least(&found);
         let all = [
             &least(&named)[..],
-            &least(&found)[..],
+            // Few orders of initializations are excluded at all.
+            &[witnessed, refuted + not_in_trace],
             &[compared, after_several, accepted, rejected],
         ]
         .concat();
