@@ -53,7 +53,7 @@ use hashbrown::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use timing::stage;
+use timing::{beside, stage};
 
 /// Events of a trace up to which its pairs are put to Z3, to decide or to explain them: it takes the whole of it.
 const MAX_EVENTS_Z3: usize = 50_000;
@@ -239,10 +239,11 @@ pub fn analyze_with<F: Follow>(
         let earlier = follow.begin(&known.candidates.list, known.candidates.unlisted)?;
         let asks = work.scope.is_none_or(|scope| !scope.cycles.is_empty());
         let asks = asks && options.find.has(Kind::Deadlocks) && work.shard == Shard::WHOLE;
+        let deadlocks = || deadlocks::decide(known, work.scope, work.design, work.threads);
         let (decisions, deadlocks) = parallel::both(
             parallel::worth(trace.len(), work.threads),
             || known.decide(work, earlier, follow),
-            || asks.then(|| deadlocks::decide(known, work.scope, work.design, work.threads)),
+            || asks.then(|| beside("deadlocks", deadlocks)),
         );
         let mut analysis = collect(trace, decisions?);
         analysis.unlisted = known.candidates.unlisted;
@@ -334,7 +335,7 @@ fn with_decider<R>(
     let (order, sections) = parallel::both(
         threads,
         || stage(follow, "must-happen-before", || MustHappenBefore::of(trace)),
-        || Sections::of(trace),
+        || beside("sections", || Sections::of(trace)),
     );
     let contexts = stage(follow, "locks", || {
         LockContexts::with(trace, &sections, AtomicLocks::of(trace, &order))
@@ -353,7 +354,7 @@ fn with_decider<R>(
                 Needs::knowing(trace, &order, &sections, found)
             })
         },
-        || Conflicts::of(trace, &contexts, &wanted),
+        || beside("conflicts", || Conflicts::of(trace, &contexts, &wanted)),
     );
     // What would hold if unrecorded code had left no traces.
     let without_pins = || trace.has_pins().then(|| MustHappenBefore::on(trace, Grounds::Outcomes));
@@ -362,7 +363,7 @@ fn with_decider<R>(
         || stage(follow, "candidates", || Candidates::among(conflicts, &order, &needs)),
         || {
             (
-                SyncPreserving::new(trace, &needs, &sections),
+                beside("predictor", || SyncPreserving::new(trace, &needs, &sections)),
                 Wakes::of(trace, trace.operations()),
                 without_pins(),
             )

@@ -6,6 +6,11 @@ use std::time::{Duration, Instant};
 /// Runs a stage, tells `follow` of it, and says in the log how long it took.
 pub(super) fn stage<R>(follow: &impl Follow, name: &'static str, run: impl FnOnce() -> R) -> R {
     follow.stage(name);
+    beside(name, run)
+}
+
+/// Runs what goes on beside a stage, and says in the log how long it took.
+pub(super) fn beside<R>(name: &'static str, run: impl FnOnce() -> R) -> R {
     let started = Instant::now();
     let result = run();
     tracing::info!(stage = name, us = started.elapsed().as_micros() as u64, "stage");
