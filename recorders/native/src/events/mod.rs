@@ -186,31 +186,48 @@ extern "C" fn by_modes<const KIND: u8, const SIZE: usize, const EDGE: u8>(
     site: SiteIndex,
     modes: u16,
 ) {
-    // A function for each, in which the modes are known to the compiler, and which needs few registers.
-    match modes {
-        0x0001..=0x0003 => by::<KIND, SIZE, EDGE, PREDICTED, 0>(addr, pc, site),
-        0x0004 => by::<KIND, SIZE, EDGE, 4, 0>(addr, pc, site),
-        0x0005 => by::<KIND, SIZE, EDGE, 5, 0>(addr, pc, site),
-        0x0100 | 0x0200 | 0x0300 => by::<KIND, SIZE, EDGE, 0, PREDICTED>(addr, pc, site),
-        0x0101..=0x0103 | 0x0201..=0x0203 | 0x0301..=0x0303 => {
-            by::<KIND, SIZE, EDGE, PREDICTED, PREDICTED>(addr, pc, site);
-        }
-        0x0104 | 0x0204 | 0x0304 => by::<KIND, SIZE, EDGE, 4, PREDICTED>(addr, pc, site),
-        0x0105 | 0x0205 | 0x0305 => by::<KIND, SIZE, EDGE, 5, PREDICTED>(addr, pc, site),
-        0x0400 => by::<KIND, SIZE, EDGE, 0, 4>(addr, pc, site),
-        0x0401..=0x0403 => by::<KIND, SIZE, EDGE, PREDICTED, 4>(addr, pc, site),
-        0x0404 => by::<KIND, SIZE, EDGE, 4, 4>(addr, pc, site),
-        0x0405 => by::<KIND, SIZE, EDGE, 5, 4>(addr, pc, site),
-        0x0500 => by::<KIND, SIZE, EDGE, 0, 5>(addr, pc, site),
-        0x0501..=0x0503 => by::<KIND, SIZE, EDGE, PREDICTED, 5>(addr, pc, site),
-        0x0504 => by::<KIND, SIZE, EDGE, 4, 5>(addr, pc, site),
-        0x0505 => by::<KIND, SIZE, EDGE, 5, 5>(addr, pc, site),
-        0x0600 => by::<KIND, SIZE, EDGE, 0, 6>(addr, pc, site),
-        0x0601..=0x0603 => by::<KIND, SIZE, EDGE, PREDICTED, 6>(addr, pc, site),
-        0x0604 => by::<KIND, SIZE, EDGE, 4, 6>(addr, pc, site),
-        0x0605 => by::<KIND, SIZE, EDGE, 5, 6>(addr, pc, site),
-        _ => miss::<KIND, SIZE>(addr, pc),
+    // One jump: which modes come next is hard to foresee for the processor, so it shall not have to do it twice.
+    let functions = const { &Modes::<KIND, SIZE, EDGE>::FUNCTIONS };
+    functions[usize::from(modes >> 8) % 8][usize::from(modes) % 8](addr, pc, site);
+}
+
+/// A function for an access by modes that it knows.
+type ByModes = extern "C" fn(usize, usize, SiteIndex);
+
+/// A function for each mode of the value, and each of the target, in which they are known to the compiler, and which
+/// needs few registers.
+struct Modes<const KIND: u8, const SIZE: usize, const EDGE: u8>;
+
+impl<const KIND: u8, const SIZE: usize, const EDGE: u8> Modes<KIND, SIZE, EDGE> {
+    const FUNCTIONS: [[ByModes; 8]; 8] = [
+        Self::with_value::<0>(),
+        Self::with_value::<PREDICTED>(),
+        Self::with_value::<PREDICTED>(),
+        Self::with_value::<PREDICTED>(),
+        Self::with_value::<4>(),
+        Self::with_value::<5>(),
+        Self::with_value::<6>(),
+        [by_none::<KIND, SIZE>; 8],
+    ];
+
+    const fn with_value<const VALUE: u8>() -> [ByModes; 8] {
+        [
+            by::<KIND, SIZE, EDGE, 0, VALUE>,
+            by::<KIND, SIZE, EDGE, PREDICTED, VALUE>,
+            by::<KIND, SIZE, EDGE, PREDICTED, VALUE>,
+            by::<KIND, SIZE, EDGE, PREDICTED, VALUE>,
+            by::<KIND, SIZE, EDGE, 4, VALUE>,
+            by::<KIND, SIZE, EDGE, 5, VALUE>,
+            by_none::<KIND, SIZE>,
+            by_none::<KIND, SIZE>,
+        ]
     }
+}
+
+/// There are no such modes.
+#[cold]
+extern "C" fn by_none<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize, _site: SiteIndex) {
+    miss::<KIND, SIZE>(addr, pc);
 }
 
 /// It has these modes.
