@@ -156,9 +156,12 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
         }
         let (spot, held) = self.state.held(slots, operands.target, width);
         if slots.value {
-            if value_mode == value_mode::LITERAL {
-                operands.value = self.number(width.into())?;
-                self.state.note_literal_value(index, held, operands.value);
+            if value_mode >= value_mode::LITERAL {
+                let known = self.state.known(held, width);
+                let number = self.number(known.len(value_mode))?;
+                let value = known.value(value_mode, number);
+                operands.value = value.ok_or(Fault::BadLiteral(number as u8))?;
+                self.state.note_literal_value(index, value_mode, held, operands.value);
             } else {
                 let site = self.state.sites().at(index);
                 operands.value = self.state.value_by(value_mode, site, held, width);
@@ -252,6 +255,7 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
                 target_mode,
             }),
             value: missed,
+            known: self.state.known(held, width),
         };
         self.state.learn(index, slots, stack, missed);
         match (line, spot) {

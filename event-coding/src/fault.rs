@@ -10,6 +10,8 @@ pub enum Fault {
     Truncated,
     /// A token, or the length of a number, with a meaning that is not defined.
     BadToken(u16),
+    /// A literal says that the value is neither of the two that it can be.
+    BadLiteral(u8),
     /// A kind of event that this version does not have.
     BadShape {
         /// Number of the kind.
@@ -28,6 +30,7 @@ impl fmt::Display for Fault {
         match self {
             Fault::Truncated => write!(f, "the payload ends inside an event"),
             Fault::BadToken(token) => write!(f, "token {token:#06x} has no meaning here"),
+            Fault::BadLiteral(number) => write!(f, "literal {number:#04x} has no meaning here"),
             Fault::BadShape { kind, parameter } => {
                 write!(f, "event kind {kind} with parameter {parameter:#04x} does not exist")
             }

@@ -19,9 +19,11 @@
 #![no_std]
 
 mod decoder;
+pub mod edge_kind;
 mod encoder;
 mod fault;
 mod item;
+mod literal;
 mod memory;
 mod number;
 mod shape;
@@ -29,10 +31,10 @@ mod sites;
 mod state;
 
 pub use decoder::{Decoder, Extent, Visitor};
-pub use encoder::{Encoder, Full, Sink, Tried, edge_kind};
+pub use encoder::{Encoder, Full, PREDICTED, Sink, Tried};
 pub use fault::Fault;
 pub use item::{HEAD_BYTES, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, MAX_RUN, OPEN_HEAD, head};
 pub use memory::{LINE, Memory};
 pub use shape::{Shape, Slots, TargetKind, kind, mask};
-pub use sites::{MAX_SITES, SiteIndex, Sites};
+pub use sites::{BranchHistory, MAX_SITES, SiteIndex, Sites};
 pub use state::{Coded, Operands, State};

@@ -148,22 +148,39 @@ impl Shape {
     #[inline(always)]
     #[must_use]
     pub const fn slots(self) -> Option<Slots> {
+        // A table: nothing is known of the kind of an event that is rare enough to come here with any.
+        const OF_KIND: [Slots; kind::COUNT as usize] = {
+            let mut table = [Shape::slots_of(0); kind::COUNT as usize];
+            let mut kind = 1;
+            while kind < kind::COUNT {
+                table[kind as usize] = Shape::slots_of(kind);
+                kind += 1;
+            }
+            table
+        };
+        if self.kind < kind::COUNT {
+            Some(OF_KIND[self.kind as usize])
+        } else {
+            None
+        }
+    }
+
+    const fn slots_of(kind: u8) -> Slots {
         use kind::*;
-        let (target, value) = match self.kind {
+        let (target, value) = match kind {
             BEGIN | END | FENCE | BRANCH => (TargetKind::Absent, false),
             READ | WRITE | DESTROY | ATOMIC_LOAD | ATOMIC_STORE | ATOMIC_RMW => (TargetKind::Access, true),
             ALLOC => (TargetKind::Block, true),
             FREE | USE => (TargetKind::Block, false),
             WAIT_BEGIN | WAIT_END | BARRIER_ENTER | BARRIER_EXIT | INPUT | SEM_VALUE => (TargetKind::Number, true),
-            COUNT.. => return None,
             _ => (TargetKind::Number, false),
         };
-        Some(Slots {
+        Slots {
             target,
             value,
-            written: self.kind == ATOMIC_RMW,
-            reads: matches!(self.kind, READ | ATOMIC_LOAD | ATOMIC_RMW),
-        })
+            written: kind == ATOMIC_RMW,
+            reads: matches!(kind, READ | ATOMIC_LOAD | ATOMIC_RMW),
+        }
     }
 
     /// Bytes of its values: the size of an access, else 8.

@@ -1,5 +1,6 @@
 //! The instructions of a block, and what each did last.
 
+use crate::edge_kind;
 use crate::fault::Fault;
 use crate::shape::Shape;
 
@@ -62,6 +63,10 @@ pub(crate) mod value_mode {
     pub const COUNT: u8 = 4;
     /// Not at all: it is a literal.
     pub const LITERAL: u8 = 4;
+    /// The same of all bytes but the highest one, which memory holds.
+    pub const LITERAL_LOW: u8 = 5;
+    /// One of the two values that the thread read last; which of them is a literal.
+    pub const LITERAL_CHOICE: u8 = 6;
 }
 
 /// An instruction. What the common path needs fills one line of the processor's cache.
@@ -118,6 +123,18 @@ impl Site {
         target_record: Record::NONE,
         value_record: Record::NONE,
     };
+
+    /// Shape and modes in one number, which is one load.
+    #[inline(always)]
+    pub(crate) fn form(&self) -> u32 {
+        u32::from(self.shape) | u32::from(self.target_mode) << 16 | u32::from(self.value_mode) << 24
+    }
+
+    /// That of a site whose target goes on by a stride, and whose value memory holds.
+    #[inline(always)]
+    pub(crate) const fn usual_form(shape: Shape) -> u32 {
+        shape.code() as u32 | (target_mode::STRIDE as u32) << 16 | (value_mode::MEMORY as u32) << 24
+    }
 }
 
 /// How well the target, or the value, of a site's events is predicted: whether that is worth it.
@@ -203,13 +220,16 @@ impl Edge {
 /// Which of two edges comes next: an adaptive predictor of two levels (Yeh, Patt, MICRO 1991) for one
 /// site, with a history of three branches. Bits 0–2: the last ones; bit 3: there are two edges; bit 4: on edge 0 the
 /// call stack changes; bits 8–15: what comes after each history; bits 16–23: whether that was wrong the last time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BranchHistory(u32);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct BranchHistory(u32);
 
 impl BranchHistory {
     /// The last branches were all edge 0, which is expected again, without doubt: confirming it changes nothing. That
     /// is how sites with one edge are, and loops.
     const STEADY: u32 = 7 | 1 << 8 | 1 << 16;
+
+    const DOUBTS: u32 = 0xff << 16;
 
     const FORKS: u32 = 8;
     const MOVES: u32 = 16;
@@ -247,6 +267,23 @@ impl BranchHistory {
         }
     }
 
+    /// The edge that is expected, of which it is known that it is of that kind.
+    #[inline(always)]
+    pub(crate) fn edge_of_kind(self, kind: u8) -> usize {
+        match kind {
+            edge_kind::PLAIN | edge_kind::FIRST => 0,
+            edge_kind::SECOND => 1,
+            _ => self.foreseen(),
+        }
+    }
+
+    /// Whether the second edge is expected.
+    #[inline(always)]
+    #[must_use]
+    pub fn expects_second(self) -> bool {
+        self.expected() != 0
+    }
+
     /// It was that one.
     #[inline(always)]
     pub(crate) fn confirm(&mut self) -> usize {
@@ -258,7 +295,11 @@ impl BranchHistory {
     /// The same, where it is known which one that was.
     #[inline(always)]
     pub(crate) fn confirmed(self, edge: usize) -> BranchHistory {
-        let mut branches = BranchHistory(self.0 & !(1 << (16 + self.pattern())));
+        let mut branches = self;
+        if self.0 & Self::DOUBTS != 0 {
+            unlikely();
+            branches.0 &= !(1 << (16 + self.pattern()));
+        }
         branches.push(edge);
         branches
     }

@@ -1,5 +1,6 @@
 //! What the events before say about the next one: the state that both sides keep in step.
 
+use crate::literal::Known;
 use crate::memory::{Memory, Spot};
 use crate::shape::{Shape, Slots, TargetKind, mask};
 use crate::sites::{BranchHistory, Edge, Site, SiteIndex, Sites, target_mode, unlikely, value_mode};
@@ -243,11 +244,15 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         }
     }
 
-    /// The same by any history, of which it is known that the edge number `at` is expected.
+    /// The same by any history, that of the thread's site `last`, of which it is known that the edge number `at` is
+    /// expected.
     #[inline(always)]
-    pub(crate) fn confirm_edge(&mut self, branches: BranchHistory, at: usize) {
-        self.sites.borrow_mut().at_mut(self.thread.site).branches = branches.confirmed(at);
-        self.thread.branch = branches.taken(self.thread.branch, at);
+    pub(crate) fn confirm_edge(&mut self, branches: BranchHistory, last: SiteIndex, at: usize) {
+        self.sites.borrow_mut().at_mut(last).branches = branches.confirmed(at);
+        // Where the second one is expected, there are two.
+        if at != 0 || branches.forks() {
+            self.thread.branch = at != 0;
+        }
     }
 
     /// Notes a predicted event at `index`, all but what memory holds. Neither the call stack, if that
@@ -305,13 +310,32 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         }
     }
 
-    /// The value of an event was a literal, where memory holds `held`. Takes predicting it by memory up again, if that
-    /// would have been right again and again.
+    /// The value of an event was a literal of this mode, where memory holds `held`. Takes predicting it up again, by
+    /// memory or by the value that was read last, if that would have been right again and again.
     #[inline(always)]
-    pub(crate) fn note_literal_value(&mut self, index: SiteIndex, held: Option<u64>, value: u64) {
+    pub(crate) fn note_literal_value(&mut self, index: SiteIndex, mode: u8, held: Option<u64>, value: u64) {
+        let chooses = mode == value_mode::LITERAL_CHOICE;
+        let foretold = if chooses { Some(self.thread.recent[0]) } else { held };
         let site = self.sites.borrow_mut().at_mut(index);
-        if site.value_record.unpredicted(held == Some(value)) {
-            site.value_mode = value_mode::MEMORY;
+        if site.value_record.unpredicted(foretold == Some(value)) {
+            unlikely();
+            site.value_mode = if chooses {
+                site.value_steps[1] = 0;
+                value_mode::RECENT
+            } else {
+                value_mode::MEMORY
+            };
+        }
+    }
+
+    /// What is known of the value of an access, or of another event, before it is.
+    #[inline(always)]
+    pub(crate) fn known(&self, held: Option<u64>, width: u8) -> Known {
+        Known {
+            held,
+            recent: self.thread.recent[0],
+            earlier: self.thread.recent[1],
+            width,
         }
     }
 
@@ -329,11 +353,17 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     }
 
     /// An event at `index` was given by an item: learns from what was not predicted.
+    #[inline(always)]
     pub(crate) fn learn(&mut self, index: SiteIndex, slots: Slots, stack: u32, missed: Missed) {
-        let Missed { operands, edge, value } = missed;
+        let Missed {
+            operands,
+            edge,
+            value,
+            known,
+        } = missed;
         if let Some(missed) = value {
             let first = matches!(edge, Some(MissedEdge { first: true, .. }));
-            self.learn_value(index, operands.value, missed, first);
+            self.learn_value(index, operands.value, missed, known, first);
         }
         if slots.written {
             let site = self.sites.borrow_mut().at_mut(index);
@@ -347,8 +377,9 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     }
 
     /// The value of an event at `index` was not as predicted.
-    fn learn_value(&mut self, index: SiteIndex, value: u64, missed: MissedValue, first: bool) {
-        let recent = self.thread.recent;
+    #[inline(always)]
+    fn learn_value(&mut self, index: SiteIndex, value: u64, missed: MissedValue, known: Known, first: bool) {
+        let recent = [known.recent, known.earlier];
         let site = self.sites.borrow_mut().at_mut(index);
         if site.value == site.value_anchor && !first {
             site.value_steps[0] = value.wrapping_sub(site.value);
@@ -360,11 +391,18 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
             && site.value_mode != value_mode::LITERAL
         {
             let gives_up = site.value_record.miss(site.count);
-            site.value_mode = if gives_up { value_mode::LITERAL } else { mode };
+            site.value_mode = match site.value_mode {
+                // What such a literal cannot say comes now and then, and is given then.
+                now @ (value_mode::LITERAL_LOW | value_mode::LITERAL_CHOICE) if !gives_up => now,
+                value_mode::LITERAL_LOW | value_mode::LITERAL_CHOICE => value_mode::LITERAL,
+                _ if gives_up => known.mode_for(value),
+                _ => mode,
+            };
         }
     }
 
     /// An event is at `index`, and its site, its call stack or its target was not as predicted.
+    #[inline(always)]
     fn learn_edge(&mut self, index: SiteIndex, slots: Slots, stack: u32, target: u64, missed: MissedEdge) {
         let last_target = self.last_target(slots);
         let thread = self.thread;
@@ -438,7 +476,11 @@ pub(crate) struct Seen {
 /// Whether values of an operation with these operands, predicted by this mode, are to be kept with the site.
 #[inline(always)]
 pub(crate) fn is_by_site(slots: Slots, value_mode: u8) -> bool {
-    !matches!(slots.target, TargetKind::Access) || !matches!(value_mode, value_mode::MEMORY | value_mode::LITERAL)
+    !matches!(slots.target, TargetKind::Access)
+        || matches!(
+            value_mode,
+            value_mode::STRIDE | value_mode::RECENT | value_mode::EARLIER
+        )
 }
 
 /// An event that was not as predicted.
@@ -449,6 +491,8 @@ pub(crate) struct Missed {
     pub(crate) edge: Option<MissedEdge>,
     /// `None` if the value was.
     pub(crate) value: Option<MissedValue>,
+    /// What was known of it.
+    pub(crate) known: Known,
 }
 
 /// How the value is to be predicted from now on that was not as predicted.

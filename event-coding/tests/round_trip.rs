@@ -3,25 +3,29 @@
 //! hand.
 
 use event_coding::{
-    Coded, Decoder, Encoder, Fault, Full, HEAD_BYTES, LINE, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, MAX_RUN, Memory,
-    OPEN_HEAD, Operands, Shape, Sink, Sites, State, Tried, edge_kind, head, kind, mask,
+    Coded, Decoder, Encoder, Fault, HEAD_BYTES, LINE, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, MAX_RUN, Memory, OPEN_HEAD,
+    Operands, PREDICTED, Shape, Sink, SiteIndex, Sites, State, Tried, edge_kind, head, kind, mask,
 };
 use std::collections::HashMap;
 
 /// The program's memory; zeros at first.
 #[derive(Default)]
-struct Ram(HashMap<u64, u8>);
+struct Ram {
+    bytes: HashMap<u64, u8>,
+    /// The values that were read last, the latest first.
+    read: [u64; 2],
+}
 
 impl Ram {
     fn load(&self, addr: u64, size: u8) -> u64 {
         (0..u64::from(size)).rev().fold(0, |value, i| {
-            value << 8 | u64::from(self.0.get(&addr.wrapping_add(i)).copied().unwrap_or(0))
+            value << 8 | u64::from(self.bytes.get(&addr.wrapping_add(i)).copied().unwrap_or(0))
         })
     }
 
     fn store(&mut self, addr: u64, size: u8, value: u64) {
         for i in 0..size {
-            self.0.insert(addr.wrapping_add(i.into()), (value >> (8 * i)) as u8);
+            self.bytes.insert(addr.wrapping_add(i.into()), (value >> (8 * i)) as u8);
         }
     }
 }
@@ -120,6 +124,10 @@ enum Motion {
     /// Either of two distances, by chance.
     Near,
     Anywhere,
+    /// Of a value: either of the two that were read last.
+    Copy,
+    /// Of a value: all bytes change but the highest one.
+    Low,
 }
 
 /// An instruction of a thread's loop.
@@ -159,7 +167,7 @@ impl Instruction {
             Motion::Same => self.addr,
             Motion::Stride(step) => self.addr.wrapping_add(step),
             Motion::Near => self.addr.wrapping_add(8 * random.below(2)),
-            Motion::Anywhere => 0x1_0000 + random.below(1 << 34),
+            Motion::Anywhere | Motion::Copy | Motion::Low => 0x1_0000 + random.below(1 << 34),
         };
         let old = ram.load(self.addr, self.size);
         let new = match self.value {
@@ -167,6 +175,8 @@ impl Instruction {
             Motion::Stride(step) => old.wrapping_add(step),
             Motion::Near => old ^ random.below(2),
             Motion::Anywhere => random.next(),
+            Motion::Copy => ram.read[random.below(2) as usize],
+            Motion::Low => old ^ random.next() & mask(self.size) >> 8,
         } & mask(self.size);
         let mut operands = Operands {
             target: self.addr,
@@ -176,7 +186,13 @@ impl Instruction {
         match self.kind {
             kind::WRITE => operands.value = new,
             kind::ATOMIC_RMW => operands.written = new,
-            _ => return operands,
+            _ => {}
+        }
+        if self.kind != kind::WRITE {
+            ram.read = [old, ram.read[0]];
+        }
+        if !matches!(self.kind, kind::WRITE | kind::ATOMIC_RMW) {
+            return operands;
         }
         ram.store(self.addr, self.size, new);
         operands
@@ -184,43 +200,90 @@ impl Instruction {
 }
 
 fn motion(random: &mut Random) -> Motion {
-    match random.below(6) {
+    match random.below(8) {
         0 => Motion::Same,
         1..=2 => Motion::Stride(1 << random.below(8)),
         3 => Motion::Near,
+        4 => Motion::Copy,
+        5 => Motion::Low,
         _ => Motion::Anywhere,
     }
 }
 
 type Coder = Encoder<Box<Memory>, Box<Sites>>;
 
+/// An access that comes by the kind of edge `EDGE`, of a site with these modes.
+fn by<const EDGE: u8>(coder: &mut Coder, block: &mut Block, site: SiteIndex, modes: (u8, u8), given: Coded) -> bool {
+    let Operands { target, value, .. } = given.operands;
+    macro_rules! access_by {
+        ($target:expr, $value:expr) => {
+            coder.access_by::<EDGE, { $target }, { $value }>(site, given.stack, given.shape, target, value, block)
+        };
+        ($target:expr) => {
+            match modes.1 {
+                0 => access_by!($target, 0),
+                1..=3 => access_by!($target, PREDICTED),
+                4 => access_by!($target, 4),
+                5 => access_by!($target, 5),
+                _ => access_by!($target, 6),
+            }
+        };
+    }
+    match modes.0 {
+        0 => access_by!(0),
+        1..=3 => access_by!(PREDICTED),
+        4 => access_by!(4),
+        _ => access_by!(5),
+    }
+}
+
 /// Encodes as the recorder's runtime does.
-fn encode(coder: &mut Coder, block: &mut Block, instruction: &Instruction, operands: Operands) -> bool {
-    let Instruction { pc, stack, .. } = *instruction;
-    let shape = instruction.shape();
+fn encode(coder: &mut Coder, block: &mut Block, given: Coded) -> bool {
+    let Coded {
+        stack,
+        pc,
+        shape,
+        operands,
+        ..
+    } = given;
     let Operands { target, value, .. } = operands;
-    let has_room = block.hits() < MAX_RUN.into();
-    let done = match instruction.kind {
-        kind::READ | kind::WRITE if has_room => {
-            let mut tried = coder.access::<{ edge_kind::PLAIN }>(pc, stack, shape, target, || value, block);
-            if tried == Tried::Branching {
-                tried = coder.access::<{ edge_kind::BRANCHING }>(pc, stack, shape, target, || value, block);
-            }
-            if tried == Tried::Moving {
-                tried = coder.access::<{ edge_kind::MOVING }>(pc, stack, shape, target, || value, block);
-            }
-            match tried {
-                Tried::Hit => true,
-                Tried::ByMode(site) => coder.by_mode(site, stack, shape, target, value, block),
-                Tried::LiteralValue(site) => coder.literal_value(site, stack, shape, target, value, block),
-                Tried::LiteralTarget(site) => coder.literal_target(site, stack, shape, target, value, block),
-                Tried::Branching | Tried::Moving | Tried::Other => false,
-            }
+    if !matches!(shape.kind, kind::READ | kind::WRITE) {
+        let done = coder.try_event(pc, stack, shape, operands, block);
+        return done
+            || if coder.finds_at_once(pc, shape) {
+                coder.missed(pc, stack, shape, operands, block).is_ok()
+            } else {
+                coder.event(pc, stack, shape, operands, block).is_ok()
+            };
+    }
+    if block.hits() >= MAX_RUN.into() {
+        return coder.event(pc, stack, shape, operands, block).is_ok();
+    }
+    let mut tried = coder.access(pc, stack, shape, target, || value, block);
+    let is_plain = tried != Tried::Branching;
+    if tried == Tried::Branching {
+        let (branches, last) = coder.last();
+        tried = if branches.expects_second() {
+            coder.access_from::<{ edge_kind::SECOND }>(branches, last, pc, stack, shape, target, || value, block)
+        } else {
+            coder.access_from::<{ edge_kind::FIRST }>(branches, last, pc, stack, shape, target, || value, block)
+        };
+    }
+    if tried == Tried::Moving {
+        let (branches, last) = coder.last();
+        tried = coder.access_from::<{ edge_kind::ANY }>(branches, last, pc, stack, shape, target, || value, block);
+    }
+    let done = match tried {
+        Tried::Hit => true,
+        Tried::By(site, of_target, of_value) if is_plain => {
+            by::<{ edge_kind::PLAIN }>(coder, block, site, (of_target, of_value), given)
         }
-        kind::READ | kind::WRITE => false,
-        _ => coder.try_event(pc, stack, shape, operands, block),
+        Tried::By(site, of_target, of_value) => {
+            by::<{ edge_kind::ANY }>(coder, block, site, (of_target, of_value), given)
+        }
+        Tried::Branching | Tried::Moving | Tried::Other => false,
     };
-    done || coder.event(pc, stack, shape, operands, block) != Err(Full)
+    done || coder.missed(pc, stack, shape, operands, block).is_ok()
 }
 
 fn decode(bytes: &[u8], open: Option<u32>) -> Result<Vec<Coded>, (u32, Fault)> {
@@ -267,19 +330,17 @@ fn block(random: &mut Random, coder: &mut Coder, rounds: u64, with_memory: bool)
                 instruction.stack = random.below(3) as u32;
             }
             let operands = instruction.run(random, &mut ram);
-            block.ram = with_memory.then(|| std::mem::take(&mut ram));
-            assert!(
-                encode(coder, &mut block, instruction, operands),
-                "there is room for more sites"
-            );
-            ram = block.ram.take().unwrap_or(ram);
-            events.push(Coded {
+            let event = Coded {
                 thread: thread as u32,
                 stack: instruction.stack,
                 pc: instruction.pc,
                 shape: instruction.shape(),
                 operands,
-            });
+            };
+            block.ram = with_memory.then(|| std::mem::take(&mut ram));
+            assert!(encode(coder, &mut block, event), "there is room for more sites");
+            ram = block.ram.take().unwrap_or(ram);
+            events.push(event);
         }
     }
     (block, events)

@@ -9,6 +9,8 @@
 //!
 //! Without such a folder (no home, or one that others can write to) nothing is known to be the user's own.
 
+mod sealed_trace;
+
 use blake3::Hasher;
 use safe_files::{Readers, is_private_file, is_private_folder};
 use std::collections::HashSet;
@@ -18,6 +20,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+pub(crate) use sealed_trace::SealedTrace;
 
 const KEY: &str = "key";
 const RECORDED: &str = "recorded";
@@ -39,6 +43,12 @@ impl fmt::Display for Seal {
 impl fmt::Debug for Seal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Seal({self})")
+    }
+}
+
+impl Seal {
+    fn of(hasher: &Hasher) -> Seal {
+        Seal(*hasher.finalize().as_bytes())
     }
 }
 
@@ -102,7 +112,7 @@ impl Own {
         for part in parts {
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
         }
-        Seal(*hasher.finalize().as_bytes())
+        Seal::of(&hasher)
     }
 
     /// The seal of a trace's file.
@@ -118,7 +128,7 @@ impl Own {
     }
 
     fn seal_of_file(&self, mut file: File) -> io::Result<Seal> {
-        let mut hasher = self.hasher("trace");
+        let mut hasher = self.trace_hasher();
         let mut room = vec![0; 1 << 20];
         loop {
             match file.read(&mut room) {
@@ -128,7 +138,7 @@ impl Own {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Seal(*hasher.finalize().as_bytes()))
+        Ok(Seal::of(&hasher))
     }
 
     /// A trace was recorded here. In a folder that others can write to, something else may have its name by now: only a
@@ -137,7 +147,10 @@ impl Own {
     /// # Errors
     /// If it cannot be read, or that cannot be written down.
     pub fn remember(&self, trace: &Path) -> io::Result<()> {
-        let seal = self.seal_of_file(safe_files::open_to_change(trace)?)?;
+        self.remember_seal(self.seal_of_file(safe_files::open_to_change(trace)?)?)
+    }
+
+    fn remember_seal(&self, seal: Seal) -> io::Result<()> {
         let path = self.folder.join(RECORDED);
         if fs::symlink_metadata(&path).is_ok_and(|about| about.len() >= MOST) {
             let all = safe_files::read(&path, 2 * MOST)?;
@@ -158,6 +171,10 @@ impl Own {
             .is_ok_and(|seal| known.contains(seal.0.as_slice()))
     }
 
+    fn trace_hasher(&self) -> Hasher {
+        self.hasher("trace")
+    }
+
     fn hasher(&self, purpose: &str) -> Hasher {
         let mut hasher = Hasher::new_keyed(&self.key);
         hasher
@@ -172,8 +189,12 @@ pub fn remember(trace: &Path) {
     if let Some(own) = Own::of_user()
         && let Err(error) = own.remember(trace)
     {
-        tracing::info!(trace = %trace.display(), %error, "not known later to be recorded here");
+        not_remembered(trace, &error);
     }
+}
+
+fn not_remembered(trace: &Path, error: &io::Error) {
+    tracing::info!(trace = %trace.display(), %error, "not known later to be recorded here");
 }
 
 /// Why nothing is known to be the user's, and what to do about it, as the end of a message; empty if something can be.

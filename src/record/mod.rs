@@ -20,8 +20,8 @@ pub use salvage::{Salvage, salvage};
 pub use trace_name::{Naming, TraceName};
 
 use crate::session::{
-    Companions, Followed, Launch, Policy, RunError, Settings, Started, Translator, WRITER, end, follow, rings,
-    runtime_folder, settings,
+    Companions, Followed, Launch, Policy, RunError, Settings, Started, Translator, end, follow, rings, runtime_folder,
+    settings,
 };
 use limits::Limits;
 use process_tree::ProcessTree;
@@ -33,7 +33,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use trace_format::{Meta, Summary, ThreadInfo, TraceWriter};
+use trace_format::{Meta, Summary, ThreadInfo};
 
 /// How long to sleep at most while the program has nothing to say.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -161,16 +161,15 @@ pub fn record(options: &Options) -> Result<Recorded, RunError> {
     let settings = options.settings();
     let ring_file = salvage::ring_path(&options.output);
     let mut ring = rings::on_file(&ring_file, settings)?;
-    let writer = TraceWriter::create(&options.output, &WRITER)?;
     let meta = Meta {
         policy: settings::text(settings),
         seed: settings.seed,
         degraded: options.degraded.iter().cloned().collect(),
         ..ready.describe()
     };
+    let mut translator = Translator::create(&options.output, meta.clone())?;
     let tree = ProcessTree::new(options, settings, ready.folder(), &meta, &ring)?;
 
-    let mut translator = Translator::new(writer, meta);
     // What is run is on file before it runs, however soon this is killed.
     translator.follow(&mut ring)?;
 

@@ -10,7 +10,7 @@ use super::{Options, RunError};
 use crate::session::end::ended_by_the_runtime;
 use crate::session::process::{GRACE, describe, is_over, open, status_of_zombie};
 use crate::session::settings::of_process;
-use crate::session::{Followed, Translator, WRITER, follow, inspect, rings};
+use crate::session::{Followed, Translator, follow, inspect, rings};
 use recorder_ring::ring_broker::{Asked, What};
 use recorder_ring::{Flag, Ring, RingBroker, Settings};
 use rustix::process::{Signal, pidfd_send_signal};
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
-use trace_format::{Meta, ProgramEnd, Summary, ThreadInfo, TraceWriter};
+use trace_format::{Meta, ProgramEnd, Summary, ThreadInfo};
 
 /// How long to sleep at most while a process has nothing to say, and when it said that it ends.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -326,8 +326,7 @@ impl<'a> ProcessTree<'a> {
             ring.look();
         }
         number.put_into(&mut meta);
-        let writer = TraceWriter::create(&number.beside(&self.options.output), &WRITER)?;
-        let mut translator = Translator::new(writer, meta);
+        let mut translator = Translator::create(&number.beside(&self.options.output), meta)?;
         let mut other = Other {
             process,
             tree: self,

@@ -102,13 +102,12 @@ fn append(partial: &Path, ring: &mut Ring, len: u64) -> Result<Salvage, RunError
     match before {
         // Nothing was released: all of it is in the ring.
         None | Some(0) if len == 0 => {
-            let writer = TraceWriter::create(&partial.with_extension(""), &WRITER)?;
             let meta = Meta {
                 producer: PRODUCER.to_owned(),
                 degraded: vec![NOT_DESCRIBED.to_owned()],
                 ..Meta::default()
             };
-            finish(Translator::new(writer, meta), ring, 0)
+            finish(Translator::create(&partial.with_extension(""), meta)?, ring, 0)
         }
         // Something else has changed it: it cannot be said what is missing.
         None => Ok(Salvage::Nothing),

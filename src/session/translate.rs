@@ -3,11 +3,12 @@
 use super::error::{LINKER_FAILED, RunError};
 use super::parked::Parked;
 use crate::forest::Picture;
-use crate::own;
+use crate::own::SealedTrace;
 use recorder_ring::{Flag, MarkClass, Note, ObjectClass, Ring, Row, Waits};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Sink, Write};
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use trace_format::{
     ImageInfo, MarkInfo, MarkKind, Meta, ModuleInfo, ObjectInfo, ObjectKind, PartialFile, PendingInfo, PendingKind,
@@ -30,7 +31,7 @@ pub(crate) const WRITER: WriterOptions = WriterOptions {
 
 /// Writes one run, to the file that will be the trace or to one that was cut.
 #[derive(Debug)]
-pub(crate) struct Translator<W: Write = PartialFile> {
+pub(crate) struct Translator<W: Write = SealedTrace> {
     writer: TraceWriter<W>,
     meta: Meta,
     /// What the tables say of each thread.
@@ -58,16 +59,25 @@ pub(crate) struct Translator<W: Write = PartialFile> {
 }
 
 impl Translator {
-    pub(crate) fn new(mut writer: TraceWriter, meta: Meta) -> Self {
+    /// To a file that will be at `path`.
+    pub(crate) fn create(path: &Path, meta: Meta) -> Result<Self, WriteError> {
+        let file = SealedTrace::begin(path).map_err(|source| WriteError::Io {
+            path: PartialFile::partial_path(path),
+            source,
+        })?;
+        let mut writer = TraceWriter::to_sink(path, file, &WRITER)?;
         writer.set_meta(meta.clone());
-        Self::over(writer, meta, Vec::new())
+        Ok(Self::over(writer, meta, Vec::new()))
     }
 
     /// Ends the trace; what was written, and why it may lack something.
     pub(crate) fn finish(mut self, end: ProgramEnd, ring: &Ring) -> Result<(Summary, Vec<String>), WriteError> {
         let degraded = self.conclude(end, ring);
-        let summary = self.writer.finish(end)?;
-        own::remember(&summary.path);
+        let (summary, file) = self.writer.finish_sink(end)?;
+        file.publish().map_err(|source| WriteError::Io {
+            path: summary.path.clone(),
+            source,
+        })?;
         Ok((summary, degraded))
     }
 }

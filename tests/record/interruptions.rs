@@ -51,6 +51,18 @@ fn handlers_are_recorded_however_they_were_set() {
 }
 
 #[test]
+fn no_handler_runs_where_a_thread_has_ended() {
+    const ROUNDS: u64 = 20;
+    for recorded in Program::instrumented("last_signals", "last-signals").record_often() {
+        for round in 1..=ROUNDS {
+            let writes = |op: &Op| matches!(op, Op::Write { value, mem } if mem.size == 4 && *value == round);
+            assert!(count(&recorded, writes) >= 1, "{round}");
+        }
+        assert!(recorded.tables.meta.degraded.is_empty());
+    }
+}
+
+#[test]
 fn threads_that_are_cancelled_anywhere_end_between_two_accesses() {
     const ROUNDS: usize = 5;
     const KINDS: usize = 9;

@@ -22,12 +22,19 @@ impl PartialFile {
         beside(path, SUFFIX)
     }
 
-    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+    /// Begins a file that will be a trace at `path`.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn create(path: &Path) -> io::Result<Self> {
         Draft::create(path, SUFFIX, Readers::Owner).map(PartialFile)
     }
 
     /// Gives the file its final name, once its content is safely on disk.
-    pub(crate) fn publish(self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If it cannot be written or renamed.
+    pub fn publish(self) -> io::Result<()> {
         self.0.publish()
     }
 }

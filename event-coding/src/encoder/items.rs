@@ -10,7 +10,8 @@ use crate::state::{Missed, MissedEdge, MissedValue, Operands, State};
 use core::borrow::BorrowMut;
 
 impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
-    /// Encodes an event as an item.
+    /// Encodes an event as an item. Inlined, since much falls away where the kind is known.
+    #[inline(always)]
     pub(super) fn put_event(
         &mut self,
         known: Option<SiteIndex>,
@@ -57,6 +58,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
                 target_mode,
             }),
             value: missed,
+            known: self.state.known(held, given.width),
         };
         self.state.learn(index, given.slots, given.stack, missed);
         match (&line, spot) {
@@ -112,6 +114,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         self.switched = true;
     }
 
+    #[inline(always)]
     fn put_site(&mut self, known: Option<SiteIndex>, given: &Given, item: &mut Item<'_>) -> (u16, SiteIndex) {
         let Some(index) = known else {
             item.put_sized(given.pc.wrapping_sub(self.state.pc));
@@ -119,7 +122,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             item.put(given.shape.parameter.into(), 1);
             self.state.pc = given.pc;
             let index = self.state.sites.borrow_mut().add(given.pc, given.shape);
-            let mut at = hash(given.pc);
+            let mut at = hash(given.pc, given.shape);
             while self.lookup[at % LOOKUP] != SiteIndex::NONE {
                 at += 1;
             }
@@ -136,6 +139,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         (site::KNOWN, index)
     }
 
+    #[inline(always)]
     fn put_stack(&self, edge: &Edge, last: &Site, wanted: u32, item: &mut Item<'_>) -> u16 {
         let (expected, other) = self.state.stacks(edge, last);
         if wanted == expected {
@@ -172,6 +176,7 @@ impl Part {
 }
 
 /// The token's part, and the mode from now on if the target was not predicted.
+#[inline(always)]
 fn put_target<M: BorrowMut<Memory>, S: BorrowMut<Sites>>(
     state: &State<M, S>,
     edge: &Edge,
@@ -214,6 +219,7 @@ fn signed(difference: u64, width: u8) -> u64 {
     crate::number::extend(difference & mask(width), width.into())
 }
 
+#[inline(always)]
 fn put_value<M: BorrowMut<Memory>, S: BorrowMut<Sites>>(
     state: &State<M, S>,
     last: &Site,

@@ -8,7 +8,7 @@ use crate::memory::{LINE, Memory, Spot};
 use crate::shape::{Shape, Slots, TargetKind};
 use crate::sites::{MAX_SITES, NOWHERE, SiteIndex, Sites, target_mode, value_mode};
 use crate::state::{Operands, Seen, State, is_by_site};
-pub use access::{Tried, edge_kind};
+pub use access::{PREDICTED, Tried};
 use core::borrow::BorrowMut;
 
 /// Where runs go: see `item`.
@@ -16,9 +16,9 @@ pub trait Sink {
     /// Counts one more predicted event, whose literals are the first `len` bytes in [`literals`](Sink::literals).
     /// False if the run is full.
     fn hit(&mut self, len: usize) -> bool;
-    /// The same of an event without literals, if the run is known to have room.
-    fn one_more(&mut self) {
-        self.hit(0);
+    /// The same if the run is known to have room.
+    fn one_more(&mut self, len: usize) {
+        self.hit(len);
     }
     /// The predicted events of the run.
     fn hits(&self) -> u32;
@@ -125,7 +125,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
     #[inline(always)]
     pub fn try_event(&mut self, pc: u64, stack: u32, shape: Shape, operands: Operands, sink: &mut impl Sink) -> bool {
         let given = Given::new(pc, stack, shape, operands);
-        let index = self.lookup[hash(pc)];
+        let index = self.lookup[hash(pc, shape)];
         if !self.comes_by_edge(index, &given) {
             return false;
         }
@@ -149,16 +149,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         sink: &mut impl Sink,
     ) -> Result<bool, Full> {
         let given = Given::new(pc, stack, shape, operands);
-        let known = self.find(pc, shape);
-        if known.is_none() && self.state.sites().is_full() {
-            return Err(Full);
-        }
-        if let Some(site) = self.resting.take() {
-            self.state.thread.site = site;
-        }
-        if self.state.thread.tag != u64::from(self.thread) + 1 {
-            self.put_thread(sink);
-        }
+        let known = self.come_to(&given, sink)?;
         let (spot, held) = self.state.held(given.slots, operands.target, given.width);
         if let Some(index) = known.filter(|&index| self.comes_by_edge(index, &given)) {
             if self.try_operands(index, &given, spot, sink) {
@@ -174,6 +165,54 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         }
         self.put_event(known, &given, spot, held, sink);
         Ok(false)
+    }
+
+    /// Encodes an event of the running thread as an item, of which it is known that it is not as predicted, or to which
+    /// an item does no harm.
+    ///
+    /// # Errors
+    /// [`Full`], before anything is encoded.
+    ///
+    /// # Panics
+    /// If the shape is of no kind that exists.
+    #[inline(always)]
+    pub fn missed(
+        &mut self,
+        pc: u64,
+        stack: u32,
+        shape: Shape,
+        operands: Operands,
+        sink: &mut impl Sink,
+    ) -> Result<(), Full> {
+        let given = Given::new(pc, stack, shape, operands);
+        let known = self.come_to(&given, sink)?;
+        let (spot, held) = self.state.held(given.slots, operands.target, given.width);
+        self.put_event(known, &given, spot, held, sink);
+        Ok(())
+    }
+
+    /// Whether [`try_event`](Self::try_event) found the site that it was given, and nothing else stands in its place.
+    #[inline(always)]
+    #[must_use]
+    pub fn finds_at_once(&self, pc: u64, shape: Shape) -> bool {
+        let site = self.state.sites().at(self.lookup[hash(pc, shape)]);
+        site.pc == pc && site.shape == shape.code()
+    }
+
+    /// What is to be done before an event can be encoded, whatever it is. Its site, if the block has it.
+    #[inline(always)]
+    fn come_to(&mut self, given: &Given, sink: &mut impl Sink) -> Result<Option<SiteIndex>, Full> {
+        let known = self.find(given.pc, given.shape);
+        if known.is_none() && self.state.sites().is_full() {
+            return Err(Full);
+        }
+        if let Some(site) = self.resting.take() {
+            self.state.thread.site = site;
+        }
+        if self.state.thread.tag != u64::from(self.thread) + 1 {
+            self.put_thread(sink);
+        }
+        Ok(known)
     }
 
     /// Whether an event of the site at `index` comes by the edge that is expected, with the call stack that is.
@@ -227,10 +266,14 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         if slots.value {
             let held = spot.map(|spot| state.memory.borrow().get(spot, width));
             let site = state.sites().at(index);
-            if site.value_mode == value_mode::LITERAL {
-                sink.literals()[len..len + 8].copy_from_slice(&operands.value.to_le_bytes());
-                len += usize::from(width);
-                literal_value = Some(held);
+            if site.value_mode >= value_mode::LITERAL {
+                let known = state.known(held, width);
+                let Some(number) = known.literal(site.value_mode, operands.value) else {
+                    return false;
+                };
+                sink.literals()[len..len + 8].copy_from_slice(&number.to_le_bytes());
+                len += known.len(site.value_mode);
+                literal_value = Some((site.value_mode, held));
                 keeps = true;
             } else {
                 if operands.value != state.value_by(site.value_mode, site, held, width) {
@@ -257,8 +300,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         if let Some(distance) = literal_target {
             state.note_literal_target(index, distance);
         }
-        if let Some(held) = literal_value {
-            state.note_literal_value(index, held, operands.value);
+        if let Some((mode, held)) = literal_value {
+            state.note_literal_value(index, mode, held, operands.value);
         }
         if keeps {
             state.keep(spot, slots, width, operands);
@@ -270,7 +313,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
 
     /// The site's index, if the block has it.
     fn find(&self, pc: u64, shape: Shape) -> Option<SiteIndex> {
-        let mut at = hash(pc);
+        let mut at = hash(pc, shape);
         loop {
             let index = self.lookup[at % LOOKUP];
             if index == SiteIndex::NONE {
@@ -285,8 +328,11 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
     }
 }
 
-/// Where a site is looked for first.
+/// Where a site is looked for first. A call may give several events of different kinds.
 #[inline(always)]
-fn hash(pc: u64) -> usize {
-    ((pc as u32).wrapping_mul(0x9e37_79b9) >> (32 - LOOKUP.ilog2())) as usize
+fn hash(pc: u64, shape: Shape) -> usize {
+    ((pc as u32)
+        .wrapping_add(u32::from(shape.kind) << 20)
+        .wrapping_mul(0x9e37_79b9)
+        >> (32 - LOOKUP.ilog2())) as usize
 }

@@ -330,31 +330,30 @@ impl Ring {
     /// # Errors
     /// [`Corrupt`].
     pub fn take_events(&mut self, end: u64, out: &mut Vec<u8>) -> Result<(), Corrupt> {
-        out.clear();
         let start = self.events_taken;
         if end < start || end - start > self.event_bytes || end > self.events_end {
+            out.clear();
             return Err(Corrupt { word: self.rows_taken });
         }
         let first_word = self.row_words as usize;
-        let word = |at: u64| {
-            let index = ((at / 8) & (self.event_bytes / 8 - 1)) as usize;
-            self.memory.word(first_word + index).to_le_bytes()
-        };
+        let index = |at: u64| ((at / 8) & (self.event_bytes / 8 - 1)) as usize;
+        let word = |at: u64| self.memory.word(first_word + index(at)).to_le_bytes();
+        // All of it is written below: what is there need not be cleared.
         out.resize((end - start) as usize, 0);
         // Whole words but for the first and the last one.
         let ragged = (start.next_multiple_of(8).min(end) - start) as usize;
         let (first, rest) = out.split_at_mut(ragged);
         let skipped = (start % 8) as usize;
         first.copy_from_slice(&word(start)[skipped..skipped + ragged]);
-        let mut at = start + ragged as u64;
-        let mut words = rest.chunks_exact_mut(8);
-        for to in &mut words {
-            to.copy_from_slice(&word(at));
-            at += 8;
-        }
-        let last = words.into_remainder();
+        let at = start + ragged as u64;
+        let (words, last) = rest.split_at_mut(rest.len() / 8 * 8);
+        let last_at = at + words.len() as u64;
+        let to_end = self.event_bytes as usize - 8 * index(at);
+        let (before, after) = words.split_at_mut(to_end.min(words.len()));
+        self.memory.copy(first_word + index(at), before);
+        self.memory.copy(first_word, after);
         if !last.is_empty() {
-            last.copy_from_slice(&word(at)[..last.len()]);
+            last.copy_from_slice(&word(last_at)[..last.len()]);
         }
         self.events_taken = end;
         Ok(())

@@ -36,11 +36,24 @@ impl Mapping {
         unsafe { &*self.start.as_ptr().cast::<Header>() }
     }
 
+    /// All words behind the header.
+    fn words(&self) -> &[AtomicU64] {
+        let bytes = self.len - HEADER_BYTES;
+        // SAFETY: in bounds, and 8-aligned behind the page of the header; changed through atomics only.
+        unsafe { core::slice::from_raw_parts(self.start.as_ptr().add(HEADER_BYTES).cast(), bytes / 8) }
+    }
+
     /// A word, by its number behind the header.
     pub(crate) fn word(&self, index: usize) -> u64 {
-        assert!(HEADER_BYTES + 8 * index < self.len, "a word of the mapping");
-        // SAFETY: in bounds, and 8-aligned behind the page of the header.
-        unsafe { (*self.start.as_ptr().add(HEADER_BYTES).cast::<AtomicU64>().add(index)).load(Relaxed) }
+        self.words()[index].load(Relaxed)
+    }
+
+    /// Copies whole words from the one with this number on.
+    pub(crate) fn copy(&self, index: usize, out: &mut [u8]) {
+        let words = &self.words()[index..][..out.len() / 8];
+        for (to, from) in out.chunks_exact_mut(8).zip(words) {
+            to.copy_from_slice(&from.load(Relaxed).to_le_bytes());
+        }
     }
 }
 

@@ -243,15 +243,14 @@ impl Producer {
         fits
     }
 
-    /// The same of an event without literals, if the run is known to have room: since [`is_due`](Self::is_due) said
-    /// no, nothing was counted.
+    /// The same if the run is known to have room: since [`is_due`](Self::is_due) said no, nothing was counted.
     ///
     /// # Safety
     /// As [`hit`](Self::hit), and what is said above.
     #[inline(always)]
-    pub unsafe fn one_more(&self) {
+    pub unsafe fn one_more(&self, len: usize) {
         let published = self.published();
-        published.store(published.load(Relaxed) + HIT, Release);
+        published.store(published.load(Relaxed) + HIT + ((len as u64) << HITS_BITS), Release);
     }
 
     /// Whether as many events are published as [`due_after`](Self::due_after) said, or the run is full.

@@ -36,8 +36,8 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 use event_coding::{
-    Encoder, Full, LINE, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, Memory, Operands, Shape, Sink, SiteIndex, Sites, Tried,
-    edge_kind, kind,
+    BranchHistory, Encoder, Full, LINE, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, Memory, Operands, PREDICTED, Shape, Sink,
+    SiteIndex, Sites, Tried, edge_kind, kind,
 };
 use heap::Heap;
 use lock::Lock;
@@ -117,63 +117,131 @@ impl Tables {
 /// function or a jump, so that a hook needs no stack of its own.
 #[inline(always)]
 pub fn access<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
-    try_access::<KIND, SIZE, { edge_kind::PLAIN }>(addr, pc);
-}
-
-/// The same of one that comes by this kind of edge.
-#[inline(always)]
-fn try_access<const KIND: u8, const SIZE: usize, const EDGE: u8>(addr: usize, pc: usize) {
     let shape = const { Shape::access(KIND, SIZE as u8, 0) };
     let (stack, value) = (stack(), || load(addr, SIZE));
     // SAFETY: the baton is the caller's, and nothing below calls back into this module: `value` finds the memory there
     // (its hook has touched it, or `settle_inside` has), or runs a handler of the program's whose hooks do nothing
     // (`faults`).
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    match encoder.access::<EDGE>(pc as u64, stack, shape, addr as u64, value, &mut Stream) {
+    let tried = encoder.access(pc as u64, stack, shape, addr as u64, value, &mut Stream);
+    go_on::<KIND, SIZE, { edge_kind::PLAIN }>(tried, addr, pc);
+}
+
+/// What is left to do of an access.
+#[inline(always)]
+fn go_on<const KIND: u8, const SIZE: usize, const EDGE: u8>(tried: Tried, addr: usize, pc: usize) {
+    match tried {
         Tried::Hit => {}
         Tried::Branching => branching::<KIND, SIZE>(addr, pc),
         Tried::Moving => moving::<KIND, SIZE>(addr, pc),
-        Tried::ByMode(site) => by_mode::<KIND, SIZE>(addr, pc, site),
-        Tried::LiteralValue(site) => literal::<KIND, SIZE, false>(addr, pc, site),
-        Tried::LiteralTarget(site) => literal::<KIND, SIZE, true>(addr, pc, site),
+        Tried::By(site, target_mode, value_mode) => {
+            by_modes::<KIND, SIZE, EDGE>(addr, pc, site, u16::from_le_bytes([target_mode, value_mode]));
+        }
         Tried::Other => miss::<KIND, SIZE>(addr, pc),
     }
 }
 
+/// The access comes by any edge.
 #[inline(never)]
 extern "C" fn branching<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
-    try_access::<KIND, SIZE, { edge_kind::BRANCHING }>(addr, pc);
-}
-
-#[inline(never)]
-extern "C" fn moving<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
-    try_access::<KIND, SIZE, { edge_kind::MOVING }>(addr, pc);
-}
-
-/// The value of the access is predicted by another one.
-#[inline(never)]
-extern "C" fn by_mode<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize, site: SiteIndex) {
-    let shape = const { Shape::access(KIND, SIZE as u8, 0) };
     // SAFETY: as in `access`.
-    let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    if !encoder.by_mode(site, stack(), shape, addr as u64, load(addr, SIZE), &mut Stream) {
-        miss::<KIND, SIZE>(addr, pc);
+    let (branches, last) = unsafe { (*EVENTS.encoder.get()).last() };
+    // Two ways that share nothing: each knows its edge.
+    if branches.expects_second() {
+        along::<KIND, SIZE, { edge_kind::SECOND }>(addr, pc, branches, last);
+    } else {
+        along::<KIND, SIZE, { edge_kind::FIRST }>(addr, pc, branches, last);
     }
 }
 
-/// The value of the access is a literal, or its target and perhaps its value.
+/// The call stack changes before the access.
 #[inline(never)]
-extern "C" fn literal<const KIND: u8, const SIZE: usize, const TARGET: bool>(addr: usize, pc: usize, site: SiteIndex) {
+extern "C" fn moving<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
+    // SAFETY: as in `access`.
+    let (branches, last) = unsafe { (*EVENTS.encoder.get()).last() };
+    along::<KIND, SIZE, { edge_kind::ANY }>(addr, pc, branches, last);
+}
+
+/// The access comes by this kind of edge from the site `last`, which has this history.
+#[inline(always)]
+fn along<const KIND: u8, const SIZE: usize, const EDGE: u8>(
+    addr: usize,
+    pc: usize,
+    branches: BranchHistory,
+    last: SiteIndex,
+) {
+    let shape = const { Shape::access(KIND, SIZE as u8, 0) };
+    let (stack, value) = (stack(), || load(addr, SIZE));
+    // SAFETY: as in `access`.
+    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    let tried = encoder.access_from::<EDGE>(branches, last, pc as u64, stack, shape, addr as u64, value, &mut Stream);
+    go_on::<KIND, SIZE, { edge_kind::ANY }>(tried, addr, pc);
+}
+
+/// The site has other modes than most: that of the target in the lower byte, that of the value in the upper one.
+#[inline(never)]
+extern "C" fn by_modes<const KIND: u8, const SIZE: usize, const EDGE: u8>(
+    addr: usize,
+    pc: usize,
+    site: SiteIndex,
+    modes: u16,
+) {
+    // One jump: which modes come next is hard to foresee for the processor, so it shall not have to do it twice.
+    let functions = const { &Modes::<KIND, SIZE, EDGE>::FUNCTIONS };
+    functions[usize::from(modes >> 8) % 8][usize::from(modes) % 8](addr, pc, site);
+}
+
+/// A function for an access by modes that it knows.
+type ByModes = extern "C" fn(usize, usize, SiteIndex);
+
+/// A function for each mode of the value, and each of the target, in which they are known to the compiler, and which
+/// needs few registers.
+struct Modes<const KIND: u8, const SIZE: usize, const EDGE: u8>;
+
+impl<const KIND: u8, const SIZE: usize, const EDGE: u8> Modes<KIND, SIZE, EDGE> {
+    const FUNCTIONS: [[ByModes; 8]; 8] = [
+        Self::with_value::<0>(),
+        Self::with_value::<PREDICTED>(),
+        Self::with_value::<PREDICTED>(),
+        Self::with_value::<PREDICTED>(),
+        Self::with_value::<4>(),
+        Self::with_value::<5>(),
+        Self::with_value::<6>(),
+        [by_none::<KIND, SIZE>; 8],
+    ];
+
+    const fn with_value<const VALUE: u8>() -> [ByModes; 8] {
+        [
+            by::<KIND, SIZE, EDGE, 0, VALUE>,
+            by::<KIND, SIZE, EDGE, PREDICTED, VALUE>,
+            by::<KIND, SIZE, EDGE, PREDICTED, VALUE>,
+            by::<KIND, SIZE, EDGE, PREDICTED, VALUE>,
+            by::<KIND, SIZE, EDGE, 4, VALUE>,
+            by::<KIND, SIZE, EDGE, 5, VALUE>,
+            by_none::<KIND, SIZE>,
+            by_none::<KIND, SIZE>,
+        ]
+    }
+}
+
+/// There are no such modes.
+#[cold]
+extern "C" fn by_none<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize, _site: SiteIndex) {
+    miss::<KIND, SIZE>(addr, pc);
+}
+
+/// It has these modes.
+#[inline(never)]
+extern "C" fn by<const KIND: u8, const SIZE: usize, const EDGE: u8, const TARGET: u8, const VALUE: u8>(
+    addr: usize,
+    pc: usize,
+    site: SiteIndex,
+) {
     let shape = const { Shape::access(KIND, SIZE as u8, 0) };
     // SAFETY: as in `access`.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    let (stack, target, value) = (stack(), addr as u64, load(addr, SIZE));
-    let is_literal = if TARGET {
-        encoder.literal_target(site, stack, shape, target, value, &mut Stream)
-    } else {
-        encoder.literal_value(site, stack, shape, target, value, &mut Stream)
-    };
-    if !is_literal {
+    let (target, value) = (addr as u64, load(addr, SIZE));
+    if !encoder.access_by::<EDGE, TARGET, VALUE>(site, stack(), shape, target, value, &mut Stream) {
         miss::<KIND, SIZE>(addr, pc);
     }
 }
@@ -187,7 +255,7 @@ extern "C" fn miss<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
         written: 0,
     };
     // The ring may be full.
-    while_busy(|| encode(pc as u64, const { Shape::access(KIND, SIZE as u8, 0) }, operands));
+    while_busy(|| missed::<KIND>(pc as u64, SIZE as u8, operands));
 }
 
 /// Records what the thread that has the baton does.
@@ -227,6 +295,22 @@ pub fn push(record: Record) {
             read: value,
             written,
         } => atomic::<{ kind::ATOMIC_RMW }>(pc, size, order, Operands { target, value, written }),
+        Record::Use { pc, object: target } => {
+            let shape = const { Shape::access(kind::USE, OBJECT_BYTES as u8, 0) };
+            let operands = Operands {
+                target,
+                ..Operands::default()
+            };
+            frequent::<{ kind::USE }>(pc, shape.parameter, operands);
+        }
+        Record::Acquire {
+            pc,
+            class,
+            lock,
+            shared,
+            attempt,
+        } => sync::acquire(pc, class, lock, shared, attempt),
+        Record::Release { pc, class, lock } => sync::release(pc, class, lock),
         other => rare(other),
     }
 }
@@ -251,7 +335,47 @@ fn atomic<const KIND: u8>(pc: u64, size: u8, order: u8, operands: Operands) {
     // SAFETY: as in `access`.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
     if !encoder.try_event(pc, stack(), shape, operands, &mut Stream) {
-        encode(pc, shape, operands);
+        encode_rest(pc, shape, operands);
+    }
+}
+
+/// Encodes an access that is not as predicted.
+#[inline(never)]
+fn missed<const KIND: u8>(pc: u64, size: u8, operands: Operands) {
+    let shape = Shape::access(KIND, size, 0);
+    // SAFETY: as in `access`.
+    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    match encoder.missed(pc, stack(), shape, operands, &mut Stream) {
+        Ok(()) => after_item(),
+        Err(Full) => in_next_block(pc, shape, operands),
+    }
+}
+
+/// Encodes an event of the running thread of a kind that is frequent in programs with locks and blocks of memory.
+#[inline(never)]
+fn frequent<const KIND: u8>(pc: u64, parameter: u8, operands: Operands) {
+    let shape = Shape { kind: KIND, parameter };
+    if plan::is_followed() {
+        observe(pc, KIND);
+    }
+    // SAFETY: as in `access`.
+    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    if !encoder.try_event(pc, stack(), shape, operands, &mut Stream) {
+        encode_rest(pc, shape, operands);
+    }
+}
+
+/// Encodes an event that [`Encoder::try_event`] did not.
+#[inline(never)]
+fn encode_rest(pc: u64, shape: Shape, operands: Operands) {
+    // SAFETY: as in `access`.
+    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    if !encoder.finds_at_once(pc, shape) {
+        return encode(pc, shape, operands);
+    }
+    match encoder.missed(pc, stack(), shape, operands, &mut Stream) {
+        Ok(()) => after_item(),
+        Err(Full) => in_next_block(pc, shape, operands),
     }
 }
 
@@ -321,9 +445,9 @@ impl Sink for Stream {
     }
 
     #[inline(always)]
-    fn one_more(&mut self) {
+    fn one_more(&mut self, len: usize) {
         // SAFETY: as above; who comes here has seen that nothing is due.
-        unsafe { RING.one_more() };
+        unsafe { RING.one_more(len) };
     }
 
     #[inline(always)]
@@ -489,7 +613,7 @@ fn at(pc: u64, kind: u8, target: u64) {
     event_of(pc, Shape::plain(kind), operands);
 }
 
-/// All but plain accesses and calls.
+/// All that is not frequent in any program.
 #[inline(never)]
 fn rare(record: Record) {
     match record {
@@ -538,7 +662,7 @@ fn rare(record: Record) {
                     value: size,
                     written: 0,
                 };
-                event_of(pc, Shape::plain(kind::ALLOC), operands);
+                frequent::<{ kind::ALLOC }>(pc, 0, operands);
             }
         }
         Record::Free { pc, addr } => {
@@ -547,15 +671,12 @@ fn rare(record: Record) {
                 size.inspect(|&size| tables.forget(addr, size))
             });
             if known.is_some() {
-                at(pc, kind::FREE, addr);
+                let operands = Operands {
+                    target: addr,
+                    ..Operands::default()
+                };
+                frequent::<{ kind::FREE }>(pc, 0, operands);
             }
-        }
-        Record::Use { pc, object: target } => {
-            let operands = Operands {
-                target,
-                ..Operands::default()
-            };
-            event_of(pc, const { Shape::access(kind::USE, OBJECT_BYTES as u8, 0) }, operands);
         }
         Record::Mark { class, addr, size } => {
             let thread = running();
@@ -641,7 +762,10 @@ fn rare(record: Record) {
         | Record::Return
         | Record::AtomicLoad { .. }
         | Record::AtomicStore { .. }
-        | Record::AtomicRmw { .. } => unreachable!("`push` takes these itself"),
+        | Record::AtomicRmw { .. }
+        | Record::Use { .. }
+        | Record::Acquire { .. }
+        | Record::Release { .. } => unreachable!("`push` takes these itself"),
         other => with_tables(|tables| sync::record(other, running(), tables)),
     }
 }

@@ -1,12 +1,48 @@
 //! Events on synchronization objects.
 
 use super::objects::{Object, Objects, Taken};
-use super::{Tables, at, event_of};
+use super::{Tables, at, event_of, frequent, running, with_tables};
 use crate::platform::memory::NOBODYS;
 use crate::scheduling::recording::RING;
 use event_coding::{Operands, Shape, kind};
 use recorder_ring::record::OnceStep;
 use recorder_ring::{Flag, ObjectClass, Record};
+
+/// The thread, which runs, has taken a lock.
+#[inline(never)]
+pub fn acquire(pc: u64, class: ObjectClass, lock: u64, shared: bool, attempt: bool) {
+    let thread = running();
+    let number = with_tables(|tables| {
+        let lock = tables.objects.at(class, lock, 0);
+        if shared {
+            lock.acquire_shared(thread);
+        } else {
+            lock.acquire(thread);
+        }
+        lock.number
+    });
+    if shared {
+        flagged(pc, kind::ACQUIRE_SHARED, attempt, number, 0);
+    } else {
+        frequent::<{ kind::ACQUIRE }>(pc, attempt.into(), of_number(number));
+    }
+}
+
+/// The thread, which runs, gives a lock back.
+#[inline(never)]
+pub fn release(pc: u64, class: ObjectClass, lock: u64) {
+    let thread = running();
+    let (number, own) = with_tables(|tables| {
+        let lock = tables.objects.at(class, lock, 0);
+        let own = lock.release(thread);
+        (lock.number, own)
+    });
+    if !own {
+        // SAFETY: the ring is attached while anything is recorded.
+        unsafe { RING.flag(Flag::ForeignUnlock) };
+    }
+    frequent::<{ kind::RELEASE }>(pc, 0, of_number(number));
+}
 
 /// Records what the thread, which runs, did to an object.
 pub fn record(record: Record, thread: u32, tables: &mut Tables) {
@@ -16,23 +52,6 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
             objects.begin(class, object, count);
         }
         Record::Destroy { object } => objects.end(object),
-        Record::Acquire {
-            pc,
-            class,
-            lock,
-            shared,
-            attempt,
-        } => {
-            let lock = objects.at(class, lock, 0);
-            let kind = if shared {
-                lock.acquire_shared(thread);
-                kind::ACQUIRE_SHARED
-            } else {
-                lock.acquire(thread);
-                kind::ACQUIRE
-            };
-            flagged(pc, kind, attempt, lock.number, 0);
-        }
         Record::AcquireFailed {
             pc,
             class,
@@ -43,14 +62,6 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
             if lock.is_held_by_another(thread, shared) {
                 flagged(pc, kind::ACQUIRE_FAILED, shared, lock.number, 0);
             }
-        }
-        Record::Release { pc, class, lock } => {
-            let lock = objects.at(class, lock, 0);
-            if !lock.release(thread) {
-                // SAFETY: the ring is attached while anything is recorded.
-                unsafe { RING.flag(Flag::ForeignUnlock) };
-            }
-            at(pc, kind::RELEASE, lock.number.into());
         }
         Record::WaitBegin {
             pc,
@@ -181,7 +192,7 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
             };
             event_of(pc, Shape::plain(kind::INPUT), operands);
         }
-        // The others are accesses, threads and memory, which `rare` handles.
+        // The others are accesses, locks, threads and memory, which `push` and `rare` handle.
         _ => {}
     }
 }
@@ -212,6 +223,14 @@ fn told_others(objects: &mut Objects, pc: u64, semaphore: u64, shared: bool) {
 /// What the permits of a semaphore go to and come from when other processes share it.
 fn permits_of(objects: &mut Objects, semaphore: u64) -> u64 {
     objects.at(ObjectClass::Source, semaphore | NOBODYS, 0).number.into()
+}
+
+/// The operands of an event with a number and nothing else.
+fn of_number(number: u32) -> Operands {
+    Operands {
+        target: number.into(),
+        ..Operands::default()
+    }
 }
 
 /// An event with a flag and a number as its value.

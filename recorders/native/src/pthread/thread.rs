@@ -213,10 +213,10 @@ unsafe extern "C" fn finish(value: *mut c_void) {
 /// The calling thread ends, the process with it if it is the last one.
 pub fn retire(inside: RuntimeGuard, last: impl FnOnce()) {
     let thread = inside.thread();
+    let blocked = signals::close(&inside);
     Process::thread_ends(&inside);
     inside.forget();
     mutex::leave_robust_ones();
-    signals::forget(thread);
     alternate_stack::end(thread);
     stack::end(thread);
     plan::before_end();
@@ -226,6 +226,8 @@ pub fn retire(inside: RuntimeGuard, last: impl FnOnce()) {
     if REGISTER.alive.get() == 0 {
         last();
         pending::push(Record::Note { note: Note::Finished });
+        // Nothing is recorded any more, and what the process does at its end may wait for signals.
+        sys::block_signals(blocked);
     }
     if thread.detached.get() {
         REGISTER.forget(thread);

@@ -178,17 +178,19 @@ impl Saved {
     }
 }
 
+/// Signals that an instruction causes, which cannot go on before they are handled.
+const FAULTS: [c_int; 6] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+];
+
 /// Whether the thread cannot go on before the signal is handled.
 fn is_own_fault(signal: c_int, info: &siginfo_t) -> bool {
-    let faults = [
-        libc::SIGSEGV,
-        libc::SIGBUS,
-        libc::SIGFPE,
-        libc::SIGILL,
-        libc::SIGTRAP,
-        libc::SIGSYS,
-    ];
-    signal == libc::SIGABRT || info.si_code > 0 && faults.contains(&signal)
+    signal == libc::SIGABRT || info.si_code > 0 && FAULTS.contains(&signal)
 }
 
 fn put_off(thread: &'static Thread, signal: c_int, info: &siginfo_t, context: &ucontext_t) {
@@ -434,18 +436,21 @@ pub fn deliver(inside: &RuntimeGuard, place_of_thread: Place, afterwards: Afterw
     }
 }
 
-/// The calling thread ends: what it has put off is lost, as signals to threads that end are.
-pub fn forget(thread: &Thread) {
-    if thread.deferred.load(Acquire) == 0 {
-        return;
-    }
-    sys::block_signals(u64::MAX);
-    for saved in &WAITING {
-        if ptr::eq(saved.owner.load(Relaxed), thread) {
-            saved.give_up();
+/// The calling thread, inside and with nothing pending, ends: runs the handlers of what it has put off, and lets no more
+/// signals in. Its kernel's thread runs on for a while, and no handler could be recorded there, while it may access
+/// what others access. Signals for the process come to another thread, which handles them. What the thread has blocked
+/// until now.
+pub fn close(inside: &RuntimeGuard) -> u64 {
+    let faults = FAULTS.iter().fold(0, |set, &signal| set | bit(signal));
+    loop {
+        deliver(inside, Place::Hook, Afterwards::AsBefore);
+        let before = sys::block_signals(!faults);
+        if inside.deferred.load(Acquire) == 0 {
+            return before;
         }
+        // One that came on the way here.
+        sys::block_signals(before);
     }
-    thread.deferred.store(0, Relaxed);
 }
 
 unsafe extern "C-unwind" fn set_program_action(

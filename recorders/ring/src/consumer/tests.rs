@@ -133,7 +133,7 @@ fn a_producer_is_due_after_so_many_events_or_when_its_run_is_full() {
                             producer.close_block();
                         }
                     } else {
-                        producer.one_more();
+                        producer.one_more(0);
                     }
                 }
                 assert!(producer.is_due() || wanted > 5000, "{wanted} {item_every}");
