@@ -29,6 +29,7 @@ mod state;
 mod tests;
 mod users;
 mod window;
+mod words;
 
 use crate::prune::{Ending, Needs};
 use crate::trace::{CellId, EventId, Op, Sections, ThreadId, Trace, Wakes, Writers};
@@ -36,6 +37,7 @@ use joints::Joints;
 use search::{Search, View};
 use std::sync::OnceLock;
 use users::Users;
+use words::Words;
 
 /// How far before the earlier access windows begin, in events of π, one after the other. Where more events than the
 /// third one has lie between two accesses, the windows before them are all about as large.
@@ -139,6 +141,8 @@ pub struct Native<'t> {
     unknown: OnceLock<Vec<Vec<u32>>>,
     /// What the orders of its windows look at, once one is asked for.
     joints: OnceLock<Joints>,
+    /// The words whose sums it looks at, once that is asked.
+    words: OnceLock<Words>,
 }
 
 impl<'t> Native<'t> {
@@ -155,6 +159,7 @@ impl<'t> Native<'t> {
             windows: WINDOWS,
             unknown: OnceLock::new(),
             joints: OnceLock::new(),
+            words: OnceLock::new(),
         }
     }
 

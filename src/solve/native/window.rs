@@ -6,6 +6,7 @@
 
 use super::Native;
 use super::joints::{Joints, Looked};
+use super::words::Words;
 use crate::prune::Ending;
 use crate::semantics::Need;
 use crate::trace::{AccessKind, CellId, EventId, SectionId, ThreadId, Trace};
@@ -78,6 +79,8 @@ pub(super) struct Used<'t> {
     /// Whether it writes, and the value that it leaves, if it leaves one.
     pub writes: bool,
     pub left: Option<u64>,
+    /// The number of the word that is read there, if it [is one](super::words).
+    pub word: Option<u32>,
     /// Whether it uses an object there, or ends one.
     pub object: Option<Life>,
 }
@@ -252,6 +255,7 @@ impl<'s, 't> Window<'s, 't> {
             return number;
         }
         let op = trace.op(event);
+        let words = native.words.get_or_init(|| Words::of(native));
         let first_edge = self.incoming.len() as u32;
         let sources = native.needs.relation().incoming(event);
         self.incoming
@@ -273,10 +277,12 @@ impl<'s, 't> Window<'s, 't> {
                 let in_question =
                     reads && !native.writers.none_but(thread, used.cell) && !trace.cell(used.cell).external();
                 let read = in_question.then(|| self.read(used.cell, used.read));
+                let word = read.as_ref().and_then(|_| words.number(used.cell));
                 self.uses.push(Used {
                     cell: used.cell,
                     number,
                     read,
+                    word,
                     writes: access.kind.writes(),
                     left: access.kind.writes_value().then_some(used.written),
                     object,
