@@ -31,13 +31,12 @@ mod users;
 mod window;
 mod words;
 
-use crate::prune::{Ending, Needs};
+use crate::prune::{Ending, Needs, Words};
 use crate::trace::{CellId, EventId, Op, Sections, ThreadId, Trace, Wakes, Writers};
 use joints::Joints;
 use search::{Search, View};
 use std::sync::OnceLock;
 use users::Users;
-use words::Words;
 
 /// How far before the earlier access windows begin, in events of π, one after the other. Where more events than the
 /// third one has lie between two accesses, the windows before them are all about as large.
@@ -250,6 +249,12 @@ impl<'t> Native<'t> {
         steps.left = steps.left.saturating_sub(work);
         tracing::debug!(?ending, ?from, ?view, relied, orders, work, decided, "window");
         Tried { found, relied, spent }
+    }
+
+    /// The words whose sums it looks at.
+    fn words(&self) -> &Words {
+        self.words
+            .get_or_init(|| Words::of(self.trace, self.writers, self.needs.relation()))
     }
 
     /// The value that the recorded events before `from` leave in a cell, and the write that did;

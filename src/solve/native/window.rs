@@ -6,7 +6,6 @@
 
 use super::Native;
 use super::joints::{Joints, Looked};
-use super::words::Words;
 use crate::prune::Ending;
 use crate::semantics::Need;
 use crate::trace::{AccessKind, CellId, EventId, SectionId, ThreadId, Trace};
@@ -79,7 +78,7 @@ pub(super) struct Used<'t> {
     /// Whether it writes, and the value that it leaves, if it leaves one.
     pub writes: bool,
     pub left: Option<u64>,
-    /// The number of the word that is read there, if it [is one](super::words).
+    /// The number of the word that is read there, if it [is one](crate::prune::Words).
     pub word: Option<u32>,
     /// Whether it uses an object there, or ends one.
     pub object: Option<Life>,
@@ -255,7 +254,7 @@ impl<'s, 't> Window<'s, 't> {
             return number;
         }
         let op = trace.op(event);
-        let words = native.words.get_or_init(|| Words::of(native));
+        let words = native.words();
         let first_edge = self.incoming.len() as u32;
         let sources = native.needs.relation().incoming(event);
         self.incoming
