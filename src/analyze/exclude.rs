@@ -12,11 +12,13 @@ use super::decider::Decider;
 use super::{Instance, MAX_EVENTS_Z3, case};
 use crate::candidates::PairSites;
 use crate::encode::Form;
-use crate::prune::{Grounds, MustHappenBefore, Needs};
+use crate::prune::{Ending, Grounds, MustHappenBefore, Needs};
 use crate::semantics::onces::Initializers;
 use crate::solve::Native;
-use crate::trace::{EventId, Trace};
+use crate::trace::{EventId, ThreadId, Trace};
 use crate::verdict::{CutRefutation, Fact, Kind, Refutation, Unknown, Verdict};
+use hashbrown::HashMap;
+use std::cmp::Reverse;
 use std::ops::ControlFlow;
 
 /// Pinned accesses are searched for among so many events before a race.
@@ -25,6 +27,9 @@ const SEARCHED_FOR_PIN: usize = 100_000;
 /// How many times as many instances as elsewhere our own solver is asked about where pinned accesses are free: none of
 /// them is tried, only refuted, which is cheap.
 const MORE_UNPINNED: u32 = 32;
+
+/// Instances of a pair of which nothing is known before our own solver is asked, above which it is not.
+const MAX_UNPINNED: usize = 100_000;
 
 /// What holds in every run with these operations.
 pub(super) struct Structure {
@@ -149,21 +154,20 @@ impl Decider<'_> {
     /// An instance that nothing is known to exclude unless pinned accesses keep their places.
     fn needs_pins(&self, sites: &PairSites) -> Option<Instance> {
         let Unpinned { order, needs, native } = self.unpinned.as_ref()?;
-        let mut asked = 0;
-        let limit = self.limit_unpinned();
-        let mut open = None;
+        let (mut left, mut all) = (Vec::new(), true);
         self.candidates.visit_on(order, needs, sites, &mut |a, b| {
             if needs.exclude(&[a, b]) {
                 return ControlFlow::Continue(());
             }
-            asked += 1;
-            if asked <= limit && native.refutes(&[a, b]) {
-                return ControlFlow::Continue(());
+            left.push((a, b));
+            all = left.len() <= MAX_UNPINNED;
+            match all {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
             }
-            open = Some((a, b));
-            ControlFlow::Break(())
         });
-        open
+        let open = first_not_refuted(self.trace, native, &mut left, self.limit_unpinned());
+        open.or_else(|| left.last().copied().filter(|_| !all))
     }
 
     /// A pinned access that has to do with the order of two others: one whose place orders them, else the last before
@@ -229,6 +233,40 @@ impl Decider<'_> {
             .find(|facts| !facts.is_empty())
             .unwrap_or_default()
     }
+}
+
+/// An instance of some that our own solver does not refute, asked about no more than `limit` times.
+///
+/// Many instances have the second access in common, or the thread of it, and the thread of the first. If no feasible
+/// prefix brings b next before a thread has performed a, then b does not race with anything of that thread up to a, and
+/// neither does what comes behind b: each prefix with that has an earlier one that ends before b. So the last instances
+/// of a thread are asked about, for all.
+fn first_not_refuted(trace: &Trace, native: &Native<'_>, instances: &mut [Instance], limit: u32) -> Option<Instance> {
+    instances.sort_unstable_by_key(|&(a, b)| (trace.thread(b), b, trace.thread(a), Reverse(a)));
+    let mut asked = 0;
+    let mut ask = |ending: Ending<'_>| {
+        asked += 1;
+        asked <= limit && native.refutes(ending)
+    };
+    // Of the second access's thread so far, and the first one's: how many events that has performed by then.
+    let mut performed: HashMap<(ThreadId, ThreadId), u32> = HashMap::new();
+    for &(a, b) in &*instances {
+        let performed = performed.entry((trace.thread(b), trace.thread(a))).or_default();
+        if trace.place(a) < *performed {
+            continue;
+        }
+        let before = Ending {
+            performed: &[],
+            pending: &[b],
+            awaited: &[a],
+        };
+        if ask(before) {
+            *performed = trace.place(a) + 1;
+        } else if !ask(Ending::from(&[a, b])) {
+            return Some((a, b));
+        }
+    }
+    None
 }
 
 /// The reads by which `next` comes after `first`, each with the only write that it can have seen.

@@ -25,8 +25,8 @@ use std::ops::Range;
 /// Writes of a word; one with more is left out.
 const MAX_WRITES: usize = 1 << 16;
 
-/// Flags of a word that are looked at, from its lowest bit that changes.
-const MAX_FLAGS: usize = 5;
+/// Flags of a word that are looked at, from its lowest bit that changes, and counts.
+const MAX_PARTS: usize = 5;
 
 /// Stores at the beginning of a word, of which the last one may be what it begins with.
 const MAX_FIRST_STORES: usize = 4;
@@ -164,6 +164,12 @@ impl Words {
         self.by_cell.get(&cell).copied()
     }
 
+    /// How many functions of a word's value are looked at, for each thread.
+    #[must_use]
+    pub fn parts(&self, number: u32) -> usize {
+        self.get(number).parts.len()
+    }
+
     /// A word.
     #[must_use]
     pub fn get(&self, number: u32) -> &Word {
@@ -287,19 +293,29 @@ fn first_stores(trace: &Trace, needed: &MustHappenBefore, steps: &[Step]) -> usi
     (0..steps.len().min(MAX_FIRST_STORES)).take_while(comes_first).count()
 }
 
-/// The functions of a word's value that are looked at: those that its steps change.
+/// The functions of a word's value that are looked at, of those that its steps change: counts, which some step raises or
+/// lowers by one so that a digit is carried; the bits below them, as flags; and whether it is 0.
 fn parts(first: u64, steps: &[Step]) -> Vec<Part> {
-    let changed = steps
-        .iter()
-        .filter_map(|step| Some(step.read? ^ step.left?))
-        .fold(0, |all, bits| all | bits);
-    let flags = (0..u64::BITS).filter(|bit| changed >> bit & 1 != 0).take(MAX_FLAGS);
-    let all = flags
-        .flat_map(|bit| [Part::From(bit), Part::Bit(bit)])
-        .chain([Part::Set]);
+    let (mut changed, mut counts) = (0, 0);
+    for step in steps {
+        if let (Some(read), Some(left)) = (step.read, step.left) {
+            let (bits, by) = (read ^ left, read.abs_diff(left));
+            changed |= bits;
+            if by.is_power_of_two() && bits != by && bits >> by.trailing_zeros() << by.trailing_zeros() == bits {
+                counts |= by;
+            }
+        }
+    }
+    let numbers = |bits: u64| (0..u64::BITS).filter(move |bit| bits >> bit & 1 != 0);
+    let count = counts.checked_ilog2().unwrap_or(u64::BITS);
+    let flags = numbers(changed)
+        .filter(|&bit| bit < count)
+        .take(MAX_PARTS)
+        .map(Part::Bit);
+    let counts = numbers(counts).take(MAX_PARTS).map(Part::From);
     let values: HashSet<u64> = steps.iter().filter_map(|step| step.left).chain([first]).collect();
     let mut kept: Vec<Part> = Vec::new();
-    for part in all {
+    for part in counts.chain(flags).chain([Part::Set]) {
         let same = |other: &Part| values.iter().all(|&value| part.of(value) == other.of(value));
         let changes = values.iter().any(|&value| part.of(value) != part.of(first));
         if changes && !kept.iter().any(same) {
@@ -373,7 +389,8 @@ struct Reader {
     own: Option<usize>,
     /// What the others may have done at its last read, before anything followed from that.
     others: Vec<Done>,
-    value: Option<u64>,
+    /// What it saw, and after how many writes of its own.
+    last: Option<(u64, usize)>,
 }
 
 /// The edges to reads of words that need more than a relation says.
@@ -402,7 +419,7 @@ pub(super) fn edges(trace: &Trace, words: &Words, needed: &MustHappenBefore) -> 
                 Reader {
                     own: own.first().map(|&(by, _)| by),
                     others: others.iter().map(|&(by, _)| Done { by, least: 0, most: 0 }).collect(),
-                    value: None,
+                    last: None,
                 }
             });
             if word.begin.is_some_and(|begin| !needed.before(begin, read)) {
@@ -412,7 +429,9 @@ pub(super) fn edges(trace: &Trace, words: &Words, needed: &MustHappenBefore) -> 
                 Some(left) => looks = left,
                 None => return edges,
             }
-            let mut changed = reader.value.replace(used.read) != Some(used.read);
+            let done = reader.own.map_or(0, |by| word.steps[by].before(trace.place(read), 0));
+            let last = reader.last.replace((used.read, done));
+            let mut changed = last != reader.last;
             for done in &mut reader.others {
                 let steps = &word.steps[done.by];
                 let before = *done;
@@ -429,7 +448,7 @@ pub(super) fn edges(trace: &Trace, words: &Words, needed: &MustHappenBefore) -> 
                 continue;
             }
             others.clone_from(&reader.others);
-            let own = reader.own.map(|by| (by, word.steps[by].before(trace.place(read), 0)));
+            let own = reader.own.map(|by| (by, done));
             if word.narrow(used.read, own, &mut others, None).is_none() {
                 debug_assert!(false, "what the trace shows can be");
                 continue;
@@ -444,4 +463,68 @@ pub(super) fn edges(trace: &Trace, words: &Words, needed: &MustHappenBefore) -> 
         }
     }
     edges
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prune::{MustHappenBefore, Needs};
+    use crate::trace::{EventId, Sections, ThreadId, Trace};
+    use trace_format::{Event, MemRange, MemoryOrder, Op, StackId, Tables};
+
+    fn step(read: u64, written: u64) -> Op {
+        Op::AtomicRmw {
+            mem: MemRange { addr: 0x100, size: 4 },
+            read,
+            written,
+            order: MemoryOrder::SeqCst,
+        }
+    }
+
+    /// Thread 0 counts four references to something, for four threads. Each makes further ones and lets go of these,
+    /// again and again, all by turns, and then lets go of its own, but for the last thread perhaps.
+    fn counted(all: bool) -> Vec<(u32, Op)> {
+        let mut events: Vec<(u32, Op)> = (1..5).map(|count| (0, step(count, count + 1))).collect();
+        events.extend((1..5).map(|child| (0, Op::Fork { child: ThreadId(child) })));
+        for _ in 0..60 {
+            events.extend((1..5).map(|thread| (thread, step(4 + u64::from(thread), 5 + u64::from(thread)))));
+            events.extend((1..5).map(|thread| (thread, step(10 - u64::from(thread), 9 - u64::from(thread)))));
+        }
+        for thread in 1..if all { 5 } else { 4 } {
+            events.push((thread, step(6 - u64::from(thread), 5 - u64::from(thread))));
+        }
+        events
+    }
+
+    fn needed(events: &[(u32, Op)]) -> impl Fn(u32, u32) -> bool {
+        let event = |&(thread, op): &(u32, Op)| Event {
+            thread: ThreadId(thread),
+            pc: 1,
+            stack: StackId::EMPTY,
+            op,
+        };
+        let trace = Trace::from_events(Tables::default(), &events.iter().map(event).collect::<Vec<_>>());
+        crate::check::validate(&trace).expect("an execution");
+        let (must, sections) = (MustHappenBefore::of(&trace), Sections::of(&trace));
+        let needed = Needs::of(&trace, &must, &sections).relation().clone();
+        move |a, b| needed.before(EventId(a), EventId(b))
+    }
+
+    #[test]
+    fn the_last_one_that_lets_go_comes_behind_all_others() {
+        let mut events = counted(true);
+        let last = events.len() as u32;
+        events.push((0, step(1, 0)));
+        let before = needed(&events);
+        assert!((last - 4..last).all(|other| before(other, last)));
+    }
+
+    #[test]
+    fn who_lets_go_before_the_last_one_may_come_before_any_other() {
+        let mut events = counted(false);
+        let last = events.len() as u32;
+        events.extend([(0, step(2, 1)), (4, step(1, 0))]);
+        let before = needed(&events);
+        assert!((last - 3..last).all(|other| !before(other, last)));
+        assert!((last - 3..=last).all(|other| before(other, last + 1)));
+    }
 }

@@ -71,7 +71,11 @@ impl Search<'_, '_> {
                 looks += 1;
             }
         }
-        if !self.spend(looks) {
+        if others.iter().all(|done| done.least == done.most) {
+            self.spend(looks);
+            return Ok(false);
+        }
+        if !self.spend(looks + others.len() * native.words().parts(number)) {
             return Ok(false);
         }
         // Where all that comes before the window is in the prefix, the sums may begin there.
