@@ -250,20 +250,30 @@ fn first_not_refuted(trace: &Trace, native: &Native<'_>, instances: &mut [Instan
     };
     // Of the second access's thread so far, and the first one's: how many events that has performed by then.
     let mut performed: HashMap<(ThreadId, ThreadId), u32> = HashMap::new();
-    for &(a, b) in &*instances {
-        let performed = performed.entry((trace.thread(b), trace.thread(a))).or_default();
-        if trace.place(a) < *performed {
-            continue;
-        }
-        let before = Ending {
-            performed: &[],
-            pending: &[b],
-            awaited: &[a],
-        };
-        if ask(before) {
-            *performed = trace.place(a) + 1;
-        } else if !ask(Ending::from(&[a, b])) {
-            return Some((a, b));
+    let together = |&(a, b): &Instance, &(other, next): &Instance| b == next && trace.thread(a) == trace.thread(other);
+    for of_one in instances.chunk_by(together) {
+        let Some(&(last, b)) = of_one.first() else { continue };
+        let performed = performed.entry((trace.thread(b), trace.thread(last))).or_default();
+        let mut before = Some(of_one.len()).filter(|&of_one| of_one > 1);
+        for (number, &(a, b)) in of_one.iter().enumerate() {
+            if trace.place(a) < *performed {
+                break;
+            }
+            // For one instance alone, its own ending says more.
+            if number > 0 && before.take().is_some() {
+                let ending = Ending {
+                    performed: &[],
+                    pending: &[b],
+                    awaited: &[a],
+                };
+                if ask(ending) {
+                    *performed = trace.place(a) + 1;
+                    break;
+                }
+            }
+            if !ask(Ending::from(&[a, b])) {
+                return Some((a, b));
+            }
         }
     }
     None

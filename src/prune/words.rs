@@ -25,8 +25,8 @@ use std::ops::Range;
 /// Writes of a word; one with more is left out.
 const MAX_WRITES: usize = 1 << 16;
 
-/// Flags of a word that are looked at, from its lowest bit that changes, and counts.
-const MAX_PARTS: usize = 5;
+/// Bits of a word that are looked at, from the lowest one that changes.
+const MAX_FLAGS: usize = 5;
 
 /// Stores at the beginning of a word, of which the last one may be what it begins with.
 const MAX_FIRST_STORES: usize = 4;
@@ -293,29 +293,19 @@ fn first_stores(trace: &Trace, needed: &MustHappenBefore, steps: &[Step]) -> usi
     (0..steps.len().min(MAX_FIRST_STORES)).take_while(comes_first).count()
 }
 
-/// The functions of a word's value that are looked at, of those that its steps change: counts, which some step raises or
-/// lowers by one so that a digit is carried; the bits below them, as flags; and whether it is 0.
+/// The functions of a word's value that are looked at: those that its steps change.
 fn parts(first: u64, steps: &[Step]) -> Vec<Part> {
-    let (mut changed, mut counts) = (0, 0);
-    for step in steps {
-        if let (Some(read), Some(left)) = (step.read, step.left) {
-            let (bits, by) = (read ^ left, read.abs_diff(left));
-            changed |= bits;
-            if by.is_power_of_two() && bits != by && bits >> by.trailing_zeros() << by.trailing_zeros() == bits {
-                counts |= by;
-            }
-        }
-    }
-    let numbers = |bits: u64| (0..u64::BITS).filter(move |bit| bits >> bit & 1 != 0);
-    let count = counts.checked_ilog2().unwrap_or(u64::BITS);
-    let flags = numbers(changed)
-        .filter(|&bit| bit < count)
-        .take(MAX_PARTS)
-        .map(Part::Bit);
-    let counts = numbers(counts).take(MAX_PARTS).map(Part::From);
+    let changed = steps
+        .iter()
+        .filter_map(|step| Some(step.read? ^ step.left?))
+        .fold(0, |all, bits| all | bits);
+    let flags = (0..u64::BITS).filter(|bit| changed >> bit & 1 != 0).take(MAX_FLAGS);
+    let all = flags
+        .flat_map(|bit| [Part::From(bit), Part::Bit(bit)])
+        .chain([Part::Set]);
     let values: HashSet<u64> = steps.iter().filter_map(|step| step.left).chain([first]).collect();
     let mut kept: Vec<Part> = Vec::new();
-    for part in counts.chain(flags).chain([Part::Set]) {
+    for part in all {
         let same = |other: &Part| values.iter().all(|&value| part.of(value) == other.of(value));
         let changes = values.iter().any(|&value| part.of(value) != part.of(first));
         if changes && !kept.iter().any(same) {
@@ -481,15 +471,15 @@ mod tests {
     }
 
     /// Thread 0 counts four references to something, for four threads. Each makes further ones and lets go of these,
-    /// again and again, all by turns, and then lets go of its own, but for the last thread perhaps.
-    fn counted(all: bool) -> Vec<(u32, Op)> {
+    /// again and again, all by turns, and then lets go of its own.
+    fn counted() -> Vec<(u32, Op)> {
         let mut events: Vec<(u32, Op)> = (1..5).map(|count| (0, step(count, count + 1))).collect();
         events.extend((1..5).map(|child| (0, Op::Fork { child: ThreadId(child) })));
         for _ in 0..60 {
             events.extend((1..5).map(|thread| (thread, step(4 + u64::from(thread), 5 + u64::from(thread)))));
             events.extend((1..5).map(|thread| (thread, step(10 - u64::from(thread), 9 - u64::from(thread)))));
         }
-        for thread in 1..if all { 5 } else { 4 } {
+        for thread in 1..5 {
             events.push((thread, step(6 - u64::from(thread), 5 - u64::from(thread))));
         }
         events
@@ -511,7 +501,7 @@ mod tests {
 
     #[test]
     fn the_last_one_that_lets_go_comes_behind_all_others() {
-        let mut events = counted(true);
+        let mut events = counted();
         let last = events.len() as u32;
         events.push((0, step(1, 0)));
         let before = needed(&events);
@@ -519,12 +509,18 @@ mod tests {
     }
 
     #[test]
-    fn who_lets_go_before_the_last_one_may_come_before_any_other() {
-        let mut events = counted(false);
-        let last = events.len() as u32;
-        events.extend([(0, step(2, 1)), (4, step(1, 0))]);
+    fn who_sees_one_more_may_see_that_of_any_thread() {
+        let mut events = counted();
+        let load = Op::AtomicLoad {
+            mem: MemRange { addr: 0x100, size: 4 },
+            value: 6,
+            order: MemoryOrder::SeqCst,
+        };
+        events.truncate(events.len() - 4);
+        let first = events.len() as u32;
+        events.extend([(1, step(5, 6)), (5, load), (1, step(6, 5))]);
         let before = needed(&events);
-        assert!((last - 3..last).all(|other| !before(other, last)));
-        assert!((last - 3..=last).all(|other| before(other, last + 1)));
+        assert!(before(3, first + 1), "all four references are counted");
+        assert!(!before(first, first + 1));
     }
 }
