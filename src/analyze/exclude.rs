@@ -29,7 +29,7 @@ const SEARCHED_FOR_PIN: usize = 100_000;
 const MORE_UNPINNED: u32 = 32;
 
 /// Instances of a pair of which nothing is known before our own solver is asked, above which it is not.
-const MAX_UNPINNED: usize = 100_000;
+pub(super) const MAX_UNPINNED: usize = 100_000;
 
 /// What holds in every run with these operations.
 pub(super) struct Structure {
@@ -166,7 +166,9 @@ impl Decider<'_> {
                 false => ControlFlow::Break(()),
             }
         });
-        let open = first_not_refuted(self.trace, native, &mut left, self.limit_unpinned());
+        let open = first_not_refuted(self.trace, native, &mut left, self.limit_unpinned(), |(a, b)| {
+            native.refutes(&[a, b])
+        });
         open.or_else(|| left.last().copied().filter(|_| !all))
     }
 
@@ -235,18 +237,26 @@ impl Decider<'_> {
     }
 }
 
-/// An instance of some that our own solver does not refute, asked about no more than `limit` times.
+/// An instance of some that our own solver does not refute, asked about no more than `limit` times; `refutes`: one by
+/// itself.
 ///
 /// Many instances have the second access in common, or the thread of it, and the thread of the first. If no feasible
-/// prefix brings b next before a thread has performed a, then b does not race with anything of that thread up to a, and
-/// neither does what comes behind b: each prefix with that has an earlier one that ends before b. So the last instances
-/// of a thread are asked about, for all.
-fn first_not_refuted(trace: &Trace, native: &Native<'_>, instances: &mut [Instance], limit: u32) -> Option<Instance> {
+/// prefix brings b next before a thread has performed a, then b neither races with anything of that thread up to a, nor
+/// comes before it; and the same holds of what comes behind b, since each prefix with that has an earlier one that ends
+/// before b. So the last instances of a thread are asked about, for all.
+pub(super) fn first_not_refuted(
+    trace: &Trace,
+    native: &Native<'_>,
+    instances: &mut Vec<Instance>,
+    limit: u32,
+    mut refutes: impl FnMut(Instance) -> bool,
+) -> Option<Instance> {
     instances.sort_unstable_by_key(|&(a, b)| (trace.thread(b), b, trace.thread(a), Reverse(a)));
+    instances.dedup();
     let mut asked = 0;
-    let mut ask = |ending: Ending<'_>| {
+    let mut may_ask = || {
         asked += 1;
-        asked <= limit && native.refutes(ending)
+        asked <= limit
     };
     // Of the second access's thread so far, and the first one's: how many events that has performed by then.
     let mut performed: HashMap<(ThreadId, ThreadId), u32> = HashMap::new();
@@ -260,18 +270,18 @@ fn first_not_refuted(trace: &Trace, native: &Native<'_>, instances: &mut [Instan
                 break;
             }
             // For one instance alone, its own ending says more.
-            if number > 0 && before.take().is_some() {
+            if number > 0 && a < b && before.take().is_some() {
                 let ending = Ending {
                     performed: &[],
                     pending: &[b],
                     awaited: &[a],
                 };
-                if ask(ending) {
+                if may_ask() && native.refutes(ending) {
                     *performed = trace.place(a) + 1;
                     break;
                 }
             }
-            if !ask(Ending::from(&[a, b])) {
+            if !may_ask() || !refutes((a, b)) {
                 return Some((a, b));
             }
         }
@@ -307,4 +317,50 @@ fn reads_between(trace: &Trace, needs: &Needs<'_>, first: EventId, next: EventId
 fn chain(trace: &Trace, order: &MustHappenBefore, (a, b): Instance) -> Refutation {
     let (first, second) = if order.before(a, b) { (a, b) } else { (b, a) };
     Refutation::MustHappenBefore(order.chain(trace, first, second))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prune::{MustHappenBefore, Needs};
+    use crate::trace::{Sections, Wakes};
+    use trace_format::{Event, MemRange, Op, StackId, Tables};
+
+    /// Thread 1 writes x again and again, then says so; thread 0 waits for that, perhaps, and writes x twice. Returns the
+    /// instance that is left open if so many questions may be asked.
+    fn left_open(waits: bool, limit: u32) -> Option<Instance> {
+        const WRITES: u32 = 40;
+        let mem = |cell: u64| MemRange {
+            addr: 0x100 * cell,
+            size: 4,
+        };
+        let mut ops = vec![(1, Op::Write { mem: mem(1), value: 1 }); WRITES as usize];
+        ops.push((1, Op::Write { mem: mem(2), value: 1 }));
+        let (cell, value) = if waits { (2, 1) } else { (3, 0) };
+        ops.push((0, Op::Read { mem: mem(cell), value }));
+        ops.extend([(0, Op::Write { mem: mem(1), value: 2 }); 2]);
+        let event = |&(thread, op): &(u32, Op)| Event {
+            thread: ThreadId(thread),
+            pc: 1,
+            stack: StackId::EMPTY,
+            op,
+        };
+        let trace = Trace::from_events(Tables::default(), &ops.iter().map(event).collect::<Vec<_>>());
+        let (must, sections) = (MustHappenBefore::of(&trace), Sections::of(&trace));
+        let (needs, wakes) = (Needs::of(&trace, &must, &sections), Wakes::of(&trace, trace.events()));
+        let native = Native::new(&trace, &needs, &sections, &wakes);
+        let last = ops.len() as u32;
+        let mut instances: Vec<Instance> = [last - 2, last - 1]
+            .into_iter()
+            .flat_map(|b| (0..WRITES).map(move |a| (EventId(a), EventId(b))))
+            .collect();
+        first_not_refuted(&trace, &native, &mut instances, limit, |(a, b)| native.refutes(&[a, b]))
+    }
+
+    #[test]
+    fn the_last_instance_of_a_thread_is_asked_about_for_all() {
+        assert_eq!(left_open(true, 4), None);
+        assert!(left_open(true, 1).is_some());
+        assert!(left_open(false, 1_000).is_some());
+    }
 }
