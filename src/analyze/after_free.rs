@@ -7,7 +7,7 @@
 
 use super::asked::{Asked, LOOKED_AT, MAX_GIVEN_UP, NeedsZ3};
 use super::decider::Decider;
-use super::exclude::{MAX_UNPINNED, first_not_refuted};
+use super::exclude::{MAX_UNPINNED, Question, first_left};
 use super::{Instance, ends};
 use crate::candidates::PairSites;
 use crate::encode::Form;
@@ -170,9 +170,11 @@ impl Decider<'_> {
         })?;
         let unvisited = left.last().copied().filter(|_| left.len() > most);
         let open = native.map_or(unvisited, |native| {
-            let refutes = |(access, free): Instance| native.refutes(ending(&free, &access));
-            let not_refuted = first_not_refuted(self.trace, native, &mut left, self.limit_unpinned(), refutes);
-            not_refuted.or(unvisited)
+            let mut ask = |question: Question<'_>| match question {
+                Question::Instance((access, free)) => native.refutes(ending(&free, &access)),
+                Question::Without(ending) => native.refutes(ending),
+            };
+            first_left(self.trace, &mut left, self.limit_unpinned(), &mut ask).or(unvisited)
         });
         let in_turn = |(access, free)| (free, access);
         Some((excluded.or(visited.first_ordered), open.map(in_turn)))

@@ -166,8 +166,8 @@ impl Decider<'_> {
                 false => ControlFlow::Break(()),
             }
         });
-        let open = first_not_refuted(self.trace, native, &mut left, self.limit_unpinned(), |(a, b)| {
-            native.refutes(&[a, b])
+        let open = first_not_refuted(self.trace, &mut left, self.limit_unpinned(), &mut |ending| {
+            native.refutes(ending)
         });
         open.or_else(|| left.last().copied().filter(|_| !all))
     }
@@ -237,26 +237,46 @@ impl Decider<'_> {
     }
 }
 
-/// An instance of some that our own solver does not refute, asked about no more than `limit` times; `refutes`: one by
-/// itself.
+/// An instance of some that is not refuted, by so many questions at most; `refutes`: whether no feasible prefix has an
+/// ending.
+pub(super) fn first_not_refuted(
+    trace: &Trace,
+    instances: &mut Vec<Instance>,
+    limit: u32,
+    refutes: &mut dyn FnMut(Ending<'_>) -> bool,
+) -> Option<Instance> {
+    first_left(trace, instances, limit, &mut |question| match question {
+        Question::Instance((a, b)) => refutes(Ending::from(&[a, b])),
+        Question::Without(ending) => refutes(ending),
+    })
+}
+
+/// What is asked about instances.
+pub(super) enum Question<'e> {
+    /// Whether this one is infeasible.
+    Instance(Instance),
+    /// Whether there is no feasible prefix with this ending.
+    Without(Ending<'e>),
+}
+
+/// The first of some instances of which the answer is not yes, with so many questions at most.
 ///
 /// Many instances have the second access in common, or the thread of it, and the thread of the first. If no feasible
 /// prefix brings b next before a thread has performed a, then b neither races with anything of that thread up to a, nor
 /// comes before it; and the same holds of what comes behind b, since each prefix with that has an earlier one that ends
 /// before b. So the last instances of a thread are asked about, for all.
-pub(super) fn first_not_refuted(
+pub(super) fn first_left(
     trace: &Trace,
-    native: &Native<'_>,
     instances: &mut Vec<Instance>,
     limit: u32,
-    mut refutes: impl FnMut(Instance) -> bool,
+    ask: &mut dyn FnMut(Question<'_>) -> bool,
 ) -> Option<Instance> {
     instances.sort_unstable_by_key(|&(a, b)| (trace.thread(b), b, trace.thread(a), Reverse(a)));
     instances.dedup();
     let mut asked = 0;
-    let mut may_ask = || {
+    let mut holds = |question: Question<'_>| {
         asked += 1;
-        asked <= limit
+        asked <= limit && ask(question)
     };
     // Of the second access's thread so far, and the first one's: how many events that has performed by then.
     let mut performed: HashMap<(ThreadId, ThreadId), u32> = HashMap::new();
@@ -264,24 +284,24 @@ pub(super) fn first_not_refuted(
     for of_one in instances.chunk_by(together) {
         let Some(&(last, b)) = of_one.first() else { continue };
         let performed = performed.entry((trace.thread(b), trace.thread(last))).or_default();
-        let mut before = Some(of_one.len()).filter(|&of_one| of_one > 1);
+        // For one instance alone, its own ending says more.
+        let mut may_ask_for_all = true;
         for (number, &(a, b)) in of_one.iter().enumerate() {
             if trace.place(a) < *performed {
                 break;
             }
-            // For one instance alone, its own ending says more.
-            if number > 0 && a < b && before.take().is_some() {
-                let ending = Ending {
+            if number > 0 && a < b && std::mem::take(&mut may_ask_for_all) {
+                let before = Ending {
                     performed: &[],
                     pending: &[b],
                     awaited: &[a],
                 };
-                if may_ask() && native.refutes(ending) {
+                if holds(Question::Without(before)) {
                     *performed = trace.place(a) + 1;
                     break;
                 }
             }
-            if !may_ask() || !refutes((a, b)) {
+            if !holds(Question::Instance((a, b))) {
                 return Some((a, b));
             }
         }
@@ -354,7 +374,7 @@ mod tests {
             .into_iter()
             .flat_map(|b| (0..WRITES).map(move |a| (EventId(a), EventId(b))))
             .collect();
-        first_not_refuted(&trace, &native, &mut instances, limit, |(a, b)| native.refutes(&[a, b]))
+        first_not_refuted(&trace, &mut instances, limit, &mut |ending| native.refutes(ending))
     }
 
     #[test]

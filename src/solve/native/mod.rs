@@ -178,7 +178,13 @@ impl<'t> Native<'t> {
     /// search for one.
     #[must_use]
     pub fn refutes<'e>(&self, ending: impl Into<Ending<'e>>) -> bool {
-        self.search(ending.into(), true, &mut Steps::unbounded()) == NativeAnswer::Infeasible
+        self.refutes_within(ending, &mut Steps::unbounded())
+    }
+
+    /// The same within so many steps.
+    #[must_use]
+    pub fn refutes_within<'e>(&self, ending: impl Into<Ending<'e>>, steps: &mut Steps) -> bool {
+        self.search(ending.into(), true, steps) == NativeAnswer::Infeasible
     }
 
     fn search(&self, ending: Ending<'_>, only_refute: bool, steps: &mut Steps) -> NativeAnswer {
