@@ -302,7 +302,8 @@ impl<'t> Search<'t> {
         for _ in 0..WALKS_FOR_WORDS {
             let edges = words::edges(self.trace, &words, &needed);
             tracing::debug!(edges = edges.len(), "words");
-            if edges.is_empty() {
+            // Each walk over the trace has to be for something.
+            if edges.is_empty() || edges.len() * EVENTS_OF_AN_EDGE < self.trace.len() {
                 break;
             }
             needed = needed.extended(self.trace, edges, [], &mut |_, _| Vec::new());

@@ -18,7 +18,7 @@
 //! as far as is known.
 
 use super::{Edge, MustHappenBefore};
-use crate::trace::{AccessKind, CellId, EventId, ThreadId, Trace, Writers};
+use crate::trace::{Access, AccessKind, CellId, EventId, ThreadId, Trace, Writers};
 use hashbrown::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -392,7 +392,9 @@ pub(super) fn edges(trace: &Trace, words: &Words, needed: &MustHappenBefore) -> 
         return edges;
     }
     let mut others: Vec<Done> = Vec::new();
-    for access in trace.contested().filter(|access| access.kind.reads()) {
+    // What others do to words hardly says more.
+    let atomic = |access: &Access| access.kind.is_atomic() && access.kind.reads();
+    for access in trace.contested().filter(atomic) {
         for used in trace.uses(access) {
             let Some(number) = words.number(used.cell) else {
                 continue;

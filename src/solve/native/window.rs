@@ -276,7 +276,8 @@ impl<'s, 't> Window<'s, 't> {
                 let in_question =
                     reads && !native.writers.none_but(thread, used.cell) && !trace.cell(used.cell).external();
                 let read = in_question.then(|| self.read(used.cell, used.read));
-                let word = read.as_ref().and_then(|_| words.number(used.cell));
+                let is_word = read.is_some() && access.kind.is_atomic();
+                let word = is_word.then(|| words.number(used.cell)).flatten();
                 self.uses.push(Used {
                     cell: used.cell,
                     number,
