@@ -7,11 +7,13 @@
 
 use super::asked::{Asked, LOOKED_AT, MAX_GIVEN_UP, NeedsZ3};
 use super::decider::Decider;
+use super::exclude::{MAX_UNPINNED, Question, first_left};
 use super::{Instance, ends};
 use crate::candidates::PairSites;
 use crate::encode::Form;
 use crate::prune::{Ending, Grounds, MustHappenBefore, Needs};
 use crate::schedule::{Goal, Schedule};
+use crate::solve::Native;
 use crate::trace::EventId;
 use crate::verdict::{Kind, Refutation, Unknown, Verdict};
 use std::ops::ControlFlow;
@@ -116,7 +118,7 @@ impl Decider<'_> {
     pub(super) fn never_after_free(&self, sites: &PairSites) -> Option<(Instance, Verdict)> {
         let structure = self.order_on(Grounds::Structure);
         let needs = self.needs.without_reads(structure);
-        let (ordered, open) = self.left_open(&needs, sites, &|_, _| false)?;
+        let (ordered, open) = self.left_open(&needs, sites, None)?;
         let reason = |order: &MustHappenBefore, (access, free): Instance| match order.before(access, free) {
             true => Refutation::MustHappenBefore(order.chain(self.trace, access, free)),
             // The facts come at the very end, and for so many only.
@@ -130,8 +132,7 @@ impl Decider<'_> {
             ));
         };
         if let Some(unpinned) = &self.unpinned {
-            let refutes = |free: &EventId, access: &EventId| unpinned.native.refutes(ending(free, access));
-            let (_, open) = self.left_open(unpinned.needs, sites, &refutes)?;
+            let (_, open) = self.left_open(unpinned.needs, sites, Some(&unpinned.native))?;
             if let Some((free, access)) = open {
                 let example = in_order(free, access);
                 return Some((
@@ -145,30 +146,38 @@ impl Decider<'_> {
         Some((in_order(free, access), Verdict::NotInTrace(reason)))
     }
 
-    /// An access that is needed before a free, or that this excludes; and a free and an access that nothing does.
+    /// An access that is needed before a free, or that this excludes; and a free and an access that nothing does, nor
+    /// our own solver, if that is to be asked.
     #[allow(clippy::type_complexity, reason = "two instances, and whether there is a free")]
     fn left_open(
         &self,
         needs: &Needs<'_>,
         sites: &PairSites,
-        refutes: &dyn Fn(&EventId, &EventId) -> bool,
+        native: Option<&Native<'_>>,
     ) -> Option<(Option<Instance>, Option<Instance>)> {
-        let (mut open, mut excluded) = (None, None);
-        let limit = self.limit_unpinned();
-        let mut asked = 0;
+        let (mut left, mut excluded) = (Vec::new(), None);
+        let most = native.map_or(0, |_| MAX_UNPINNED);
         let visited = self.candidates.visit_frees(needs, sites, &mut |free, access| {
             if needs.exclude(ending(&free, &access)) {
                 excluded.get_or_insert((access, free));
                 return ControlFlow::Continue(());
             }
-            asked += 1;
-            if asked <= limit && refutes(&free, &access) {
-                return ControlFlow::Continue(());
+            left.push((access, free));
+            match left.len() > most {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
             }
-            open = Some((free, access));
-            ControlFlow::Break(())
         })?;
-        Some((excluded.or(visited.first_ordered), open))
+        let unvisited = left.last().copied().filter(|_| left.len() > most);
+        let open = native.map_or(unvisited, |native| {
+            let mut ask = |question: Question<'_>| match question {
+                Question::Instance((access, free)) => native.refutes(ending(&free, &access)),
+                Question::Without(ending) => native.refutes(ending),
+            };
+            first_left(self.trace, &mut left, self.limit_unpinned(), &mut ask).or(unvisited)
+        });
+        let in_turn = |(access, free)| (free, access);
+        Some((excluded.or(visited.first_ordered), open.map(in_turn)))
     }
 
     /// What an instance is asked about last: whether the access can come after the free, or both can be next at once.

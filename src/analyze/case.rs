@@ -3,6 +3,7 @@
 use super::after_free::AfterFree;
 use super::asked::{Asked, LOOKED_AT, MAX_GIVEN_UP, NeedsZ3};
 use super::decider::Decider;
+use super::exclude::first_not_refuted;
 use super::{Decision, Instance, MAX_EVENTS_Z3, Shard, Solver, reject};
 use crate::candidates::{Candidate, PairSites, SitePairs};
 use crate::check::Rejection;
@@ -19,6 +20,12 @@ use std::time::{Duration, Instant};
 
 /// The same of the search for unordered executions, which goes on where the pair is refuted as co-enabled.
 const MAX_GIVEN_UP_UNORDERED: u32 = 1;
+
+/// Instances beyond those that are looked at one by one, above which they are not looked at together either.
+const MAX_TOGETHER: usize = 10_000;
+
+/// Questions about instances together that one pair may cost.
+const QUESTIONS_TOGETHER: u32 = 32;
 
 /// Events between two accesses, from which on it is asked whether something synchronizes these in every prefix, before
 /// one is walked over. To find that out takes a walk over the whole trace, once.
@@ -242,18 +249,34 @@ impl<'d> Case<'d, '_> {
             Some(_) => (first, first.max(LOOKED_AT)),
             None => (0, first),
         };
+        let together = self.further.is_none() && known.options.solver != Solver::Z3 && fast;
+        // What is left when there are more than anybody looks at one by one, and how many were visited since.
+        let (mut further, mut visited_further): (Vec<Instance>, usize) = (Vec::new(), 0);
+        let most = limit.max(LOOKED_AT);
         let visited = known.candidates.visit(sites, &mut |a, b| {
             instances.tried += 1;
             if known.needs.exclude(&[a, b]) {
                 excluded.get_or_insert((a, b));
-                return ControlFlow::Continue(());
+                visited_further += usize::from(undecided.len() > most);
+                return match visited_further > MAX_TOGETHER {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                };
+            }
+            if undecided.len() > most {
+                further.push((a, b));
+                visited_further += 1;
+                return match visited_further > MAX_TOGETHER || known.options.out_of_time() {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                };
             }
             if fast && let Some(found) = known.predictor.predict(&[a, b]) {
                 cut = Some(((a, b), found));
                 return ControlFlow::Break(());
             }
             undecided.push((a, b));
-            if undecided.len() > limit.max(LOOKED_AT) || known.options.out_of_time() {
+            if (undecided.len() > most && !together) || known.options.out_of_time() {
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
@@ -290,6 +313,16 @@ impl<'d> Case<'d, '_> {
                     }
                 }
             }
+        }
+        let all_visited = visited_further <= MAX_TOGETHER && !known.options.out_of_time();
+        if together && all_visited && given_up == 0 && open == Some(Unknown::Instances) && !self.steps.are_spent() {
+            further.extend(undecided.iter().skip(limit));
+            let steps = &mut self.steps;
+            let left = first_not_refuted(known.trace, &mut further, QUESTIONS_TOGETHER, &mut |ending| {
+                known.native.refutes_within(ending, steps)
+            });
+            tracing::debug!(instances = further.len(), ?left, "together");
+            open = left.map(|_| Unknown::Instances);
         }
         let core = example.or(excluded).or(visited.first_needed);
         let mut ask = |goal: &Goal| match self.spent_on_further() {

@@ -12,11 +12,13 @@ use super::decider::Decider;
 use super::{Instance, MAX_EVENTS_Z3, case};
 use crate::candidates::PairSites;
 use crate::encode::Form;
-use crate::prune::{Grounds, MustHappenBefore, Needs};
+use crate::prune::{Ending, Grounds, MustHappenBefore, Needs};
 use crate::semantics::onces::Initializers;
 use crate::solve::Native;
-use crate::trace::{EventId, Trace};
+use crate::trace::{EventId, ThreadId, Trace};
 use crate::verdict::{CutRefutation, Fact, Kind, Refutation, Unknown, Verdict};
+use hashbrown::HashMap;
+use std::cmp::Reverse;
 use std::ops::ControlFlow;
 
 /// Pinned accesses are searched for among so many events before a race.
@@ -25,6 +27,9 @@ const SEARCHED_FOR_PIN: usize = 100_000;
 /// How many times as many instances as elsewhere our own solver is asked about where pinned accesses are free: none of
 /// them is tried, only refuted, which is cheap.
 const MORE_UNPINNED: u32 = 32;
+
+/// Instances of a pair of which nothing is known before our own solver is asked, above which it is not.
+pub(super) const MAX_UNPINNED: usize = 100_000;
 
 /// What holds in every run with these operations.
 pub(super) struct Structure {
@@ -150,21 +155,22 @@ impl Decider<'_> {
     /// An instance that nothing is known to exclude unless pinned accesses keep their places.
     fn needs_pins(&self, sites: &PairSites) -> Option<Instance> {
         let Unpinned { order, needs, native } = self.unpinned.as_ref()?;
-        let mut asked = 0;
-        let limit = self.limit_unpinned();
-        let mut open = None;
+        let (mut left, mut all) = (Vec::new(), true);
         self.candidates.visit_on(order, needs, sites, &mut |a, b| {
             if needs.exclude(&[a, b]) {
                 return ControlFlow::Continue(());
             }
-            asked += 1;
-            if asked <= limit && native.refutes(&[a, b]) {
-                return ControlFlow::Continue(());
+            left.push((a, b));
+            all = left.len() <= MAX_UNPINNED;
+            match all {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
             }
-            open = Some((a, b));
-            ControlFlow::Break(())
         });
-        open
+        let open = first_not_refuted(self.trace, &mut left, self.limit_unpinned(), &mut |ending| {
+            native.refutes(ending)
+        });
+        open.or_else(|| left.last().copied().filter(|_| !all))
     }
 
     /// A pinned access that has to do with the order of two others: one whose place orders them, else the last before
@@ -232,6 +238,78 @@ impl Decider<'_> {
     }
 }
 
+/// An instance of some that is not refuted, by so many questions at most; `refutes`: whether no feasible prefix has an
+/// ending.
+pub(super) fn first_not_refuted(
+    trace: &Trace,
+    instances: &mut Vec<Instance>,
+    limit: u32,
+    refutes: &mut dyn FnMut(Ending<'_>) -> bool,
+) -> Option<Instance> {
+    first_left(trace, instances, limit, &mut |question| match question {
+        Question::Instance((a, b)) => refutes(Ending::from(&[a, b])),
+        Question::Without(ending) => refutes(ending),
+    })
+}
+
+/// What is asked about instances.
+pub(super) enum Question<'e> {
+    /// Whether this one is infeasible.
+    Instance(Instance),
+    /// Whether there is no feasible prefix with this ending.
+    Without(Ending<'e>),
+}
+
+/// The first of some instances of which the answer is not yes, with so many questions at most.
+///
+/// Many instances have the second access in common, or the thread of it, and the thread of the first. If no feasible
+/// prefix brings b next before a thread has performed a, then b neither races with anything of that thread up to a, nor
+/// comes before it; and the same holds of what comes behind b, since each prefix with that has an earlier one that ends
+/// before b. So the last instances of a thread are asked about, for all.
+pub(super) fn first_left(
+    trace: &Trace,
+    instances: &mut Vec<Instance>,
+    limit: u32,
+    ask: &mut dyn FnMut(Question<'_>) -> bool,
+) -> Option<Instance> {
+    instances.sort_unstable_by_key(|&(a, b)| (trace.thread(b), b, trace.thread(a), Reverse(a)));
+    instances.dedup();
+    let mut asked = 0;
+    let mut holds = |question: Question<'_>| {
+        asked += 1;
+        asked <= limit && ask(question)
+    };
+    // Of the second access's thread so far, and the first one's: how many events that has performed by then.
+    let mut performed: HashMap<(ThreadId, ThreadId), u32> = HashMap::new();
+    let together = |&(a, b): &Instance, &(other, next): &Instance| b == next && trace.thread(a) == trace.thread(other);
+    for of_one in instances.chunk_by(together) {
+        let Some(&(last, b)) = of_one.first() else { continue };
+        let performed = performed.entry((trace.thread(b), trace.thread(last))).or_default();
+        // For one instance alone, its own ending says more.
+        let mut may_ask_for_all = true;
+        for (number, &(a, b)) in of_one.iter().enumerate() {
+            if trace.place(a) < *performed {
+                break;
+            }
+            if number > 0 && a < b && std::mem::take(&mut may_ask_for_all) {
+                let before = Ending {
+                    performed: &[],
+                    pending: &[b],
+                    awaited: &[a],
+                };
+                if holds(Question::Without(before)) {
+                    *performed = trace.place(a) + 1;
+                    break;
+                }
+            }
+            if !holds(Question::Instance((a, b))) {
+                return Some((a, b));
+            }
+        }
+    }
+    None
+}
+
 /// The reads by which `next` comes after `first`, each with the only write that it can have seen.
 fn reads_between(trace: &Trace, needs: &Needs<'_>, first: EventId, next: EventId) -> Vec<Fact> {
     let Some(last) = trace.predecessor(next) else {
@@ -260,4 +338,50 @@ fn reads_between(trace: &Trace, needs: &Needs<'_>, first: EventId, next: EventId
 fn chain(trace: &Trace, order: &MustHappenBefore, (a, b): Instance) -> Refutation {
     let (first, second) = if order.before(a, b) { (a, b) } else { (b, a) };
     Refutation::MustHappenBefore(order.chain(trace, first, second))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prune::{MustHappenBefore, Needs};
+    use crate::trace::{Sections, Wakes};
+    use trace_format::{Event, MemRange, Op, StackId, Tables};
+
+    /// Thread 1 writes x again and again, then says so; thread 0 waits for that, perhaps, and writes x twice. Returns the
+    /// instance that is left open if so many questions may be asked.
+    fn left_open(waits: bool, limit: u32) -> Option<Instance> {
+        const WRITES: u32 = 40;
+        let mem = |cell: u64| MemRange {
+            addr: 0x100 * cell,
+            size: 4,
+        };
+        let mut ops = vec![(1, Op::Write { mem: mem(1), value: 1 }); WRITES as usize];
+        ops.push((1, Op::Write { mem: mem(2), value: 1 }));
+        let (cell, value) = if waits { (2, 1) } else { (3, 0) };
+        ops.push((0, Op::Read { mem: mem(cell), value }));
+        ops.extend([(0, Op::Write { mem: mem(1), value: 2 }); 2]);
+        let event = |&(thread, op): &(u32, Op)| Event {
+            thread: ThreadId(thread),
+            pc: 1,
+            stack: StackId::EMPTY,
+            op,
+        };
+        let trace = Trace::from_events(Tables::default(), &ops.iter().map(event).collect::<Vec<_>>());
+        let (must, sections) = (MustHappenBefore::of(&trace), Sections::of(&trace));
+        let (needs, wakes) = (Needs::of(&trace, &must, &sections), Wakes::of(&trace, trace.events()));
+        let native = Native::new(&trace, &needs, &sections, &wakes);
+        let last = ops.len() as u32;
+        let mut instances: Vec<Instance> = [last - 2, last - 1]
+            .into_iter()
+            .flat_map(|b| (0..WRITES).map(move |a| (EventId(a), EventId(b))))
+            .collect();
+        first_not_refuted(&trace, &mut instances, limit, &mut |ending| native.refutes(ending))
+    }
+
+    #[test]
+    fn the_last_instance_of_a_thread_is_asked_about_for_all() {
+        assert_eq!(left_open(true, 4), None);
+        assert!(left_open(true, 1).is_some());
+        assert!(left_open(false, 1_000).is_some());
+    }
 }

@@ -17,6 +17,7 @@ mod lockset;
 mod must_happen_before;
 mod needed_by_all;
 mod unique_writers;
+mod words;
 
 pub use atomic_locks::AtomicLocks;
 pub use clocks::{Clocks, Places};
@@ -28,3 +29,4 @@ pub use lock_history::{HistoryClash, history_clash};
 pub use lockset::{Hold, LockContext, LockContextId, LockContexts, held_at};
 pub use must_happen_before::{Edge, MustHappenBefore};
 pub use unique_writers::Needs;
+pub use words::{Done, Since, Steps as WordSteps, Word, Words};

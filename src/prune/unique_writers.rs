@@ -17,7 +17,7 @@
 //! at the end.
 
 use super::forced_posts::Semaphores;
-use super::{Clocks, Edge, Ending, MustHappenBefore, needed_by_all};
+use super::{Clocks, Edge, Ending, MustHappenBefore, Words, needed_by_all, words};
 use crate::trace::{CellId, EventId, SectionId, Sections, ThreadId, Trace, Writers};
 use hashbrown::{HashMap, HashSet};
 use std::borrow::Cow;
@@ -36,6 +36,9 @@ const FEW_WALKS: usize = 3;
 /// From then on, a walk has to be for at least one edge among so many events: one that is found backwards, from what
 /// comes later, can lead to another one in the next walk, and so on, for hardly any reads.
 const EVENTS_OF_AN_EDGE: usize = 100_000;
+
+/// Walks for what is needed before reads of words.
+const WALKS_FOR_WORDS: usize = 3;
 
 /// The needed-before relation of a trace.
 pub struct Needs<'t> {
@@ -295,6 +298,16 @@ impl<'t> Search<'t> {
             };
         }
         tracing::debug!(walks, open = self.open.len(), "unique writers");
+        let words = Words::of(self.trace, self.writers, &needed);
+        for _ in 0..WALKS_FOR_WORDS {
+            let edges = words::edges(self.trace, &words, &needed);
+            tracing::debug!(edges = edges.len(), "words");
+            // Each walk over the trace has to be for something.
+            if edges.is_empty() || edges.len() * EVENTS_OF_AN_EDGE < self.trace.len() {
+                break;
+            }
+            needed = needed.extended(self.trace, edges, [], &mut |_, _| Vec::new());
+        }
         if let Some(edges) = needed_by_all::edges(self.trace, self.writers, &needed, &self.open) {
             needed = needed.extended(self.trace, edges, [], &mut |_, _| Vec::new());
         }

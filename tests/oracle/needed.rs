@@ -18,8 +18,9 @@ use witness::trace::{Sections, Trace, Wakes};
 const WINDOWS: [u32; 4] = [1, 3, 6, 10_000];
 
 fn generate(seed: u64) -> (Tables, Vec<Event>) {
-    match seed % 2 {
-        0 => random_trace::generate(seed),
+    match seed % 4 {
+        0 => random_trace::generate_words(seed),
+        2 => random_trace::generate(seed),
         _ => random_trace::generate_repeating(seed),
     }
 }

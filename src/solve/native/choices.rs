@@ -67,7 +67,7 @@ impl Search<'_, '_> {
     }
 
     /// Whether one event is known to come before another, wherever the two are.
-    fn known(&self, clocks: &Clocks, a: EventId, b: EventId) -> bool {
+    pub(super) fn known(&self, clocks: &Clocks, a: EventId, b: EventId) -> bool {
         clocks.before(&self.window, a, b)
             || self.native.needs.relation().before(a, b)
             || (self.based && a < self.from && b >= self.from)

@@ -29,8 +29,9 @@ mod state;
 mod tests;
 mod users;
 mod window;
+mod words;
 
-use crate::prune::{Ending, Needs};
+use crate::prune::{Ending, Needs, Words};
 use crate::trace::{CellId, EventId, Op, Sections, ThreadId, Trace, Wakes, Writers};
 use joints::Joints;
 use search::{Search, View};
@@ -139,6 +140,8 @@ pub struct Native<'t> {
     unknown: OnceLock<Vec<Vec<u32>>>,
     /// What the orders of its windows look at, once one is asked for.
     joints: OnceLock<Joints>,
+    /// The words whose sums it looks at, once that is asked.
+    words: OnceLock<Words>,
 }
 
 impl<'t> Native<'t> {
@@ -155,6 +158,7 @@ impl<'t> Native<'t> {
             windows: WINDOWS,
             unknown: OnceLock::new(),
             joints: OnceLock::new(),
+            words: OnceLock::new(),
         }
     }
 
@@ -174,7 +178,13 @@ impl<'t> Native<'t> {
     /// search for one.
     #[must_use]
     pub fn refutes<'e>(&self, ending: impl Into<Ending<'e>>) -> bool {
-        self.search(ending.into(), true, &mut Steps::unbounded()) == NativeAnswer::Infeasible
+        self.refutes_within(ending, &mut Steps::unbounded())
+    }
+
+    /// The same within so many steps.
+    #[must_use]
+    pub fn refutes_within<'e>(&self, ending: impl Into<Ending<'e>>, steps: &mut Steps) -> bool {
+        self.search(ending.into(), true, steps) == NativeAnswer::Infeasible
     }
 
     fn search(&self, ending: Ending<'_>, only_refute: bool, steps: &mut Steps) -> NativeAnswer {
@@ -245,6 +255,12 @@ impl<'t> Native<'t> {
         steps.left = steps.left.saturating_sub(work);
         tracing::debug!(?ending, ?from, ?view, relied, orders, work, decided, "window");
         Tried { found, relied, spent }
+    }
+
+    /// The words whose sums it looks at.
+    fn words(&self) -> &Words {
+        self.words
+            .get_or_init(|| Words::of(self.trace, self.writers, self.needs.relation()))
     }
 
     /// The value that the recorded events before `from` leave in a cell, and the write that did;

@@ -267,7 +267,8 @@ impl<'s, 't> Search<'s, 't> {
             let by_reads = self.reads(state, &clocks)?;
             let by_choices = self.choices(state, &clocks)?;
             let by_conditions = self.as_in_trace && self.conditions(state, &clocks)?;
-            if !by_locks && !by_reads && !by_choices && !by_conditions {
+            // Mostly, all else shows what there is to see.
+            if !by_locks && !by_reads && !by_choices && !by_conditions && !self.words(state, &clocks)? {
                 return Ok(Some(clocks));
             }
             last = Some(clocks);

@@ -7,7 +7,7 @@ use crate::generate::{Generator, Shape};
 use crate::prune::{MustHappenBefore, Needs};
 use crate::trace::{EventId, Sections, ThreadId, Trace, Wakes};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use trace_format::{Event, MemRange, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables, WaitOutcome};
+use trace_format::{Event, MemRange, MemoryOrder, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables, WaitOutcome};
 
 const LOCK: ObjectId = ObjectId(0);
 const CONDITION: ObjectId = ObjectId(1);
@@ -240,6 +240,88 @@ fn any_initialization_ends_the_wait_for_one() {
     };
     assert!(can_race(&events(false)));
     assert!(!can_race(&events(true)));
+}
+
+/// A step of an atomic word.
+const fn step(read: u64, written: u64) -> Op {
+    let mem = MemRange { addr: 0x800, size: 4 };
+    Op::AtomicRmw {
+        mem,
+        read,
+        written,
+        order: MemoryOrder::SeqCst,
+    }
+}
+
+/// Between two other threads, many take a lock made of a word and give it back, as often as they like.
+fn with_others(first: &[(u32, Op)], last: &[(u32, Op)], taken: u64) -> Vec<(u32, Op)> {
+    let mut events = first.to_vec();
+    for thread in (2..9).cycle().take(28) {
+        events.extend([(thread, step(0, taken)), (thread, step(taken, 0))]);
+    }
+    events.extend_from_slice(last);
+    events
+}
+
+#[test]
+fn a_lock_made_of_a_word_is_held_by_one_thread_whoever_had_it_before() {
+    let own = |thread| [(thread, step(0, 1)), (thread, X), (thread, step(1, 0))];
+    assert!(!can_race(&with_others(&own(0), &own(1), 1)));
+}
+
+#[test]
+fn nobody_reads_under_a_word_that_a_thread_has_for_itself() {
+    // Bit 0: somebody writes. Above it: how many read. A writer comes in first, and waits until nobody reads.
+    let word = MemRange { addr: 0x800, size: 4 };
+    let wait = Op::AtomicLoad {
+        mem: word,
+        value: 1,
+        order: MemoryOrder::Acquire,
+    };
+    let writes = [(0, step(0, 1)), (0, wait), (0, X), (0, step(1, 0))];
+    let reads = [
+        (1, step(0, 2)),
+        (1, step(2, 4)),
+        (1, step(4, 2)),
+        (1, X),
+        (1, step(2, 0)),
+    ];
+    assert!(!can_race(&with_others(&writes, &reads, 2)));
+    assert!(!can_race(&with_others(&reads, &writes, 2)));
+}
+
+#[test]
+fn who_finds_a_word_in_use_may_find_another_thread_there() {
+    // Thread 1 comes in while thread 9 is there: it may have been thread 0.
+    let first = [(0, step(0, 2)), (0, X), (0, step(2, 0))];
+    let last = [
+        (9, step(0, 2)),
+        (1, step(2, 4)),
+        (1, X),
+        (1, step(4, 2)),
+        (9, step(2, 0)),
+    ];
+    assert!(can_race(&with_others(&first, &last, 2)));
+}
+
+#[test]
+fn a_store_may_free_a_lock_that_another_thread_has() {
+    let own = |thread| [(thread, step(0, 1)), (thread, X), (thread, step(1, 0))];
+    let mem = MemRange { addr: 0x800, size: 4 };
+    let store = Op::AtomicStore {
+        mem,
+        value: 0,
+        order: MemoryOrder::SeqCst,
+    };
+    let mut events = own(0).to_vec();
+    events.push((2, store));
+    events.extend(own(1));
+    assert!(can_race(&events));
+    // What comes after the lock is given back does not.
+    let mut events = own(0).to_vec();
+    events.extend([(0, write(7, 1)), (2, read(7, 1)), (2, store)]);
+    events.extend(own(1));
+    assert!(!can_race(&events));
 }
 
 /// Orders that began as an earlier one and were compared with the same ones made afresh.

@@ -78,6 +78,8 @@ pub(super) struct Used<'t> {
     /// Whether it writes, and the value that it leaves, if it leaves one.
     pub writes: bool,
     pub left: Option<u64>,
+    /// The number of the word that is read there, if it [is one](crate::prune::Words).
+    pub word: Option<u32>,
     /// Whether it uses an object there, or ends one.
     pub object: Option<Life>,
 }
@@ -252,6 +254,7 @@ impl<'s, 't> Window<'s, 't> {
             return number;
         }
         let op = trace.op(event);
+        let words = native.words();
         let first_edge = self.incoming.len() as u32;
         let sources = native.needs.relation().incoming(event);
         self.incoming
@@ -273,10 +276,13 @@ impl<'s, 't> Window<'s, 't> {
                 let in_question =
                     reads && !native.writers.none_but(thread, used.cell) && !trace.cell(used.cell).external();
                 let read = in_question.then(|| self.read(used.cell, used.read));
+                let is_word = read.is_some() && access.kind.is_atomic();
+                let word = is_word.then(|| words.number(used.cell)).flatten();
                 self.uses.push(Used {
                     cell: used.cell,
                     number,
                     read,
+                    word,
                     writes: access.kind.writes(),
                     left: access.kind.writes_value().then_some(used.written),
                     object,

@@ -7,6 +7,7 @@ use trace_format::{MemRange, MemoryOrder, Op};
 const GLOBALS: u64 = 0x1000;
 const FLAGS: u64 = 0x2000;
 const LOCKS: u64 = 0x3000;
+const WORDS: u64 = 0x4000;
 const HEAP: u64 = 0x9000;
 /// Where the stack of the first thread is; each next one is as far from it.
 const STACKS: u64 = 0x1_0000;
@@ -92,6 +93,56 @@ impl World {
                 written,
                 order,
             },
+        };
+        self.emit(thread, op);
+    }
+
+    /// A step of a word with two flags and a count above them, as locks for readers and writers have it, or counts of
+    /// references: mostly, who has set a flag clears it, and lowers the count only if he has raised it.
+    pub(super) fn word(&mut self, thread: usize) {
+        let mem = MemRange {
+            addr: WORDS + 8 * self.random.below(8).saturating_sub(6),
+            size: 4,
+        };
+        let read = self.load(mem);
+        let order = MemoryOrder::from_c(self.random.below(6) as u8);
+        if self.random.chance(15) {
+            return self.emit(
+                thread,
+                Op::AtomicLoad {
+                    mem,
+                    value: read,
+                    order,
+                },
+            );
+        }
+        if self.random.chance(6) {
+            let value = self.random.below(9);
+            self.store(mem, value);
+            return self.emit(thread, Op::AtomicStore { mem, value, order });
+        }
+        let bit = self.random.below(3);
+        let key = (mem.addr, bit, thread);
+        let own = self.steps.get(&key).copied().unwrap_or(0);
+        let down = (own > 0 || self.random.chance(8)) && self.random.chance(70);
+        let by = 1 << bit;
+        let written = match (bit, down) {
+            (0 | 1, false) => read | by,
+            (0 | 1, true) => read & !by,
+            (_, false) => read + by,
+            (_, true) => read.saturating_sub(by) & !3 | read & 3,
+        };
+        if written == read {
+            return self.access(thread);
+        }
+        self.steps
+            .insert(key, if down { own.saturating_sub(1) } else { own + 1 });
+        self.store(mem, written);
+        let op = Op::AtomicRmw {
+            mem,
+            read,
+            written,
+            order,
         };
         self.emit(thread, op);
     }

@@ -89,6 +89,8 @@ enum Flavour {
     /// Chains of weak atomics.
     Flags,
     AtomicLocks,
+    /// Atomic words that threads change step by step.
+    Words,
     /// Locks taken within others.
     Locks,
     /// Blocks that are allocated, freed and accessed under locks.
@@ -100,7 +102,7 @@ enum Flavour {
     Everything,
 }
 
-const FLAVOURS: [Flavour; 13] = [
+const FLAVOURS: [Flavour; 14] = [
     Flavour::Conditions,
     Flavour::Conditions,
     Flavour::Semaphores,
@@ -113,6 +115,7 @@ const FLAVOURS: [Flavour; 13] = [
     Flavour::Handlers,
     Flavour::Flags,
     Flavour::AtomicLocks,
+    Flavour::Words,
     Flavour::Everything,
 ];
 
@@ -144,6 +147,8 @@ struct World {
     flavour: Flavour,
     /// Atomics that are locks: who has them.
     taken: BTreeMap<u64, usize>,
+    /// Atomic words: by address and bit, how often a thread has set it, or raised what is counted there.
+    steps: BTreeMap<(u64, u64, usize), u32>,
     events: Vec<Event>,
 }
 
@@ -153,6 +158,13 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
     let threads = 2 + random.below(3) as usize;
     let flavour = FLAVOURS[random.below(FLAVOURS.len() as u64) as usize];
     generate_with(random, threads, flavour)
+}
+
+/// One in which threads change atomic words step by step.
+pub fn generate_words(seed: u64) -> (Tables, Vec<Event>) {
+    let mut random = Random(fastrand::Rng::with_seed(seed));
+    let threads = 2 + random.below(3) as usize;
+    generate_with(random, threads, Flavour::Words)
 }
 
 /// One in which threads take locks within others.
@@ -186,7 +198,9 @@ pub fn generate_repeating(seed: u64) -> (Tables, Vec<Event>) {
 fn generate_with(mut random: Random, threads: usize, flavour: Flavour) -> (Tables, Vec<Event>) {
     // Two waits that compete for one notify take many events, and so does what a chain of flags orders.
     let length = match flavour {
-        Flavour::Waits | Flavour::Handlers | Flavour::Flags | Flavour::AtomicLocks => 20 + random.below(12),
+        Flavour::Waits | Flavour::Handlers | Flavour::Flags | Flavour::AtomicLocks | Flavour::Words => {
+            20 + random.below(12)
+        }
         Flavour::Locks => 24 + random.below(16),
         Flavour::LockedHeap => 16 + random.below(16),
         Flavour::TakenAgain | Flavour::Repeated => 14 + random.below(16),
@@ -235,6 +249,7 @@ fn generate_with(mut random: Random, threads: usize, flavour: Flavour) -> (Table
         foreign_unlock,
         flavour,
         taken: BTreeMap::new(),
+        steps: BTreeMap::new(),
         events: Vec::new(),
     };
     world.run(length, unrecorded);
@@ -376,6 +391,11 @@ impl World {
                 0..12 => self.thread_life(thread),
                 12..35 => self.access(thread),
                 _ => self.atomic_lock(thread),
+            },
+            Flavour::Words => match choice {
+                0..12 => self.thread_life(thread),
+                12..40 => self.access(thread),
+                _ => self.word(thread),
             },
             Flavour::Locks => match choice {
                 0..20 => self.thread_life(thread),

@@ -1,0 +1,110 @@
+//! What follows from the values of [atomic words](crate::prune::Words) that several threads change step by step.
+
+use super::search::Search;
+use super::state::{Clocks, Contradiction, State};
+use crate::prune::{Done, Since};
+use crate::trace::{CellId, EventId, ThreadId};
+use hashbrown::HashMap;
+
+/// What threads may have done to a word when another one reads it, as far as its reads have been looked at.
+type Readers = HashMap<(u32, ThreadId), Vec<Done>>;
+
+impl Search<'_, '_> {
+    /// Adds what follows from what is read of words.
+    pub(super) fn words(&self, state: &mut State, clocks: &Clocks) -> Result<bool, Contradiction> {
+        let mut readers = Readers::new();
+        let mut new = false;
+        for (read, number) in clocks.numbered() {
+            for (used, seen) in self.window.reads(number) {
+                if let Some(number) = used.word {
+                    let read = (read, used.cell, seen.value);
+                    new |= self.read_of_word(state, clocks, &mut readers, read, number)?;
+                }
+            }
+        }
+        Ok(new)
+    }
+
+    fn read_of_word(
+        &self,
+        state: &mut State,
+        clocks: &Clocks,
+        readers: &mut Readers,
+        (read, cell, value): (EventId, CellId, u64),
+        number: u32,
+    ) -> Result<bool, Contradiction> {
+        let (native, trace) = (self.native, self.native.trace);
+        let word = native.words().get(number);
+        if word.begin.is_some_and(|begin| !self.known(clocks, begin, read)) {
+            return Ok(false);
+        }
+        let reader = trace.thread(read);
+        // What a thread has done when the window begins.
+        let begun = |by: usize| match self.based {
+            true => word.steps[by].before(trace.events_before(word.steps[by].thread, self.from), 0),
+            false => 0,
+        };
+        let others = readers.entry((number, reader)).or_insert_with(|| {
+            let others = (0..word.steps.len()).filter(|&by| word.steps[by].thread != reader);
+            others
+                .map(|by| Done {
+                    by,
+                    least: begun(by),
+                    most: begun(by),
+                })
+                .collect()
+        });
+        let row = clocks.row(&self.window, read);
+        let needed = native.needs.relation();
+        let mut looks = others.len();
+        for done in &mut *others {
+            let steps = &word.steps[done.by];
+            let known = row.map_or(0, |row| row[steps.thread.index()]);
+            done.least = steps.before(known.max(needed.count(read, steps.thread)), done.least);
+            done.most = done.most.max(done.least);
+            // What comes behind an earlier read of the thread may come before this one, but not the other way round.
+            while let Some(&write) = steps.writes.get(done.most)
+                && self.possible(write)
+                && !self.known(clocks, read, write)
+            {
+                done.most += 1;
+                looks += 1;
+            }
+        }
+        if others.iter().all(|done| done.least == done.most) {
+            self.spend(looks);
+            return Ok(false);
+        }
+        if !self.spend(looks + others.len() * native.words().parts(number)) {
+            return Ok(false);
+        }
+        // Where all that comes before the window is in the prefix, the sums may begin there.
+        let base = match word.begin {
+            _ if !self.based || self.from == EventId(0) => None,
+            Some(begin) if begin >= self.from => None,
+            _ => native.base_value(cell, self.from),
+        };
+        let all_begun: Vec<usize> = base.map_or_else(Vec::new, |_| (0..word.steps.len()).map(begun).collect());
+        let since = base.map(|value| Since {
+            value,
+            begun: &all_begun,
+        });
+        let own = (0..word.steps.len()).find(|&by| word.steps[by].thread == reader);
+        let own = own.map(|by| (by, word.steps[by].before(trace.place(read), 0)));
+        let mut left = others.clone();
+        word.narrow(value, own, &mut left, since.as_ref())
+            .ok_or(Contradiction)?;
+        let mut new = false;
+        for (known, done) in others.iter_mut().zip(&left) {
+            let writes = &word.steps[done.by].writes;
+            if done.least > known.least {
+                known.least = done.least;
+                new |= self.put(state, clocks, writes[done.least - 1], read)?;
+            }
+            if done.most < known.most && self.inside(state, writes[done.most]) {
+                new |= self.put(state, clocks, read, writes[done.most])?;
+            }
+        }
+        Ok(new)
+    }
+}
