@@ -19,7 +19,7 @@ impl EventSet {
     /// Goes on by an event: the next one.
     #[inline]
     pub(crate) fn push(&mut self, event: EventId, is_in: bool) {
-        if event.0 % u64::BITS == 0 {
+        if event.0.is_multiple_of(u64::BITS) {
             self.words.push(0);
         }
         if let Some(last) = self.words.last_mut() {
