@@ -70,6 +70,7 @@ impl<'t> Decider<'t> {
         earlier.retain(|decision| work.shard.has(decision.number, all) && of_shard.insert(decision.number));
         // What does not hold is not taken up but decided anew, together with its batch.
         self.check(&mut earlier, &|_| false, &|_| true);
+        earlier.iter().for_each(|decision| follow.checked(decision));
         let found = numbers(&earlier);
         earlier.retain(|decision| Shard::batch_of(decision.number, all).all(|number| found.contains(&number)));
         let known = numbers(&earlier);
@@ -78,7 +79,7 @@ impl<'t> Decider<'t> {
             .filter(|&(number, _)| work.shard.has(number, all) && !known.contains(&number))
             .collect();
 
-        let (mut decisions, near) = match work.prepared {
+        let (mut decisions, mut unchecked) = match work.prepared {
             Some(prepared) => {
                 let near = prepared.near.iter();
                 let mine = near.filter(|near| work.shard.has(near.number, all) && !known.contains(&near.number));
@@ -90,18 +91,21 @@ impl<'t> Decider<'t> {
                 (near, numbers)
             }
         };
-        // Whoever joins the shards checks all schedules; who decides all does so at the end. So the trace is executed once
-        // for all of them.
+        // Who decides all checks all schedules at the end, so that the trace is executed once for all of them; but where
+        // time is limited, what is found by then counts. Whoever joins the shards checks all schedules.
         let is_whole = work.shard == Shard::WHOLE;
         let mut rejected = RejectedOf::new();
-        if !is_whole {
+        if !is_whole || self.options.until.is_some() {
             rejected = stage(follow, "checking", || {
-                self.check(&mut decisions, &|number| !near.contains(&number), &|_| true)
+                self.check(&mut decisions, &|number| !unchecked.contains(&number), &|_| true)
             });
+            let accepted = decisions.iter().filter(|decision| unchecked.contains(&decision.number));
+            accepted.for_each(|decision| follow.checked(decision));
+            unchecked.clear();
         }
         decisions.iter().try_for_each(|decision| follow.decided(decision))?;
         decisions.append(&mut earlier);
-        let mut checked: HashSet<u32> = numbers(&decisions).difference(&near).copied().collect();
+        let mut checked: HashSet<u32> = numbers(&decisions).difference(&unchecked).copied().collect();
         loop {
             let known = numbers(&decisions);
             let left = mine
@@ -115,10 +119,12 @@ impl<'t> Decider<'t> {
                 break;
             }
             // What all instances decide is not decided anew.
-            let anew = |number| rejected.is_empty() && near.contains(&number);
+            let anew = |number| rejected.is_empty() && unchecked.contains(&number);
             rejected = stage(follow, "checking", || {
                 self.check(&mut decisions, &|number| checked.contains(&number), &anew)
             });
+            let new = decisions.iter().filter(|decision| !checked.contains(&decision.number));
+            new.for_each(|decision| follow.checked(decision));
             if rejected.is_empty() {
                 break;
             }

@@ -77,6 +77,9 @@ pub trait Follow: Sync {
     /// Why it cannot go on.
     type Error: Send;
 
+    /// The schedule of a decision, if it has one, was accepted by the checker.
+    fn checked(&self, _decision: &Decision) {}
+
     /// A stage of the analysis begins.
     fn stage(&self, _name: &'static str) {}
 

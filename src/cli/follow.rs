@@ -138,6 +138,10 @@ impl Follow for Following<'_> {
         Ok(earlier)
     }
 
+    fn checked(&self, decision: &Decision) {
+        self.watch.checked(decision);
+    }
+
     fn decided(&self, decision: &Decision) -> anyhow::Result<()> {
         let begun = self.begun.get().expect("begin comes first");
         let mut kept = kept(begun);

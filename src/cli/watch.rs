@@ -32,9 +32,6 @@ const FAREWELL: Duration = Duration::from_millis(250);
 /// Time between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The stage whose decisions are checked already when they are told of.
-const CHECKED_STAGE: &str = "checking";
-
 /// What to do about memory that ran out, beside a larger limit.
 const SMALLER: &str = "`--threads 1`, or a shorter recording (`witness record --max-events`)";
 
@@ -120,16 +117,23 @@ impl Watch {
         self.bar.set_position(decided as u64);
     }
 
-    /// One more pair is decided.
+    /// One more pair is decided. A witness counts when it is [checked](Self::checked).
     pub fn decided(&self, decision: &Decision) {
         let mut progress = self.state.progress();
         progress.decided += 1;
         let verdict = &decision.pair.verdict;
-        if progress.stage == CHECKED_STAGE || !matches!(verdict, Verdict::Witnessed(_)) {
+        if !matches!(verdict, Verdict::Witnessed(_)) {
             progress.found.count(verdict);
         }
         drop(progress);
         self.bar.inc(1);
+    }
+
+    /// The witness of a decision, if it has one, is accepted.
+    pub fn checked(&self, decision: &Decision) {
+        if matches!(decision.pair.verdict, Verdict::Witnessed(_)) {
+            self.state.progress().found.count(&decision.pair.verdict);
+        }
     }
 
     /// This was decided before; a witness is checked anew, and counts when it is.
