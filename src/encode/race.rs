@@ -126,7 +126,9 @@ impl Encoder<'_> {
         let mut literals = Vec::new();
         for (one, other) in [(a, b), (b, a)] {
             let (predecessor, successor) = (self.trace.predecessor(one), self.trace.successor(one));
-            literals.extend(predecessor.map(|predecessor| before(predecessor, other)));
+            // What is before the one is before the other: the creation of a thread without another event, too.
+            let earlier = predecessor.into_iter().chain(self.order.incoming(one));
+            literals.extend(earlier.map(|earlier| before(earlier, other)));
             literals.extend(successor.map(|successor| before(other, successor)));
         }
         for literal in &literals {
