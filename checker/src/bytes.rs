@@ -7,6 +7,7 @@
 use crate::overlay::Overlay;
 use crate::recording::{Access, Recording, all};
 use crate::shadow::Shadow;
+use columns::Column;
 use hashbrown::HashMap;
 use std::ops::Range;
 use trace_format::{EventId, Op, ThreadId};
@@ -44,8 +45,9 @@ pub(crate) struct Bytes {
     /// next, all are always touched together.
     bounds: Vec<bool>,
     spans: Vec<Span>,
-    /// By event: its span, if it is an access; the block that it frees; [`NONE`].
-    of_event: Vec<u32>,
+    /// By event: its span, if it is an access; the block that it frees; [`NONE`]. And one, so that most are near to each
+    /// other.
+    of_event: Column,
     /// Allocations over bytes of a block that lives, other than of stacks: the event, and what began that block.
     pub(crate) overlaps: Vec<(EventId, Option<EventId>)>,
     /// Addresses on a thread's stack that were stored outside of it, by stack; only where modules are listed.
@@ -81,7 +83,7 @@ impl Bytes {
             count: 0,
             bounds: Vec::new(),
             spans: Vec::new(),
-            of_event: Vec::with_capacity(recording.events()),
+            of_event: Column::default(),
             overlaps: Vec::new(),
             given_away: Vec::new(),
             uses: Vec::new(),
@@ -170,8 +172,9 @@ impl Bytes {
                     None => NONE,
                 },
             };
-            bytes.of_event.push(number);
+            bytes.of_event.push(number.wrapping_add(1));
         }
+        bytes.of_event.end();
         bytes.number(&keys);
         bytes.given_away.sort_unstable();
         bytes.given_away.dedup();
@@ -216,7 +219,7 @@ impl Bytes {
 
     /// What an event, which does `op`, touches: nothing, if it is neither an access nor frees a block that lives.
     pub(crate) fn touched(&self, event: EventId, op: Op) -> Option<Touched> {
-        let number = self.of_event[event.index()];
+        let number = self.of_event.at(event.index()).wrapping_sub(1);
         if let Some(access) = Access::of(op) {
             let Span { block, first } = self.spans[number as usize];
             let bytes = first..first + usize::from(inside(access.mem.addr, access.mem.size));

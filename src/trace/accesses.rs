@@ -3,6 +3,7 @@
 use super::cells::{Cell, CellId, CellRange, CellUse, Incarnation, IncarnationId, slice_value};
 use super::ops::Form;
 use super::{AccessKind, EventId};
+use columns::Column;
 use trace_format::MemoryOrder;
 
 /// A data or atomic access.
@@ -72,7 +73,7 @@ impl Range {
 pub(super) struct Accesses {
     ranges: Vec<Range>,
     /// By event: the value, or its place among those that stand apart; 0 of what is no access, or has none.
-    values: Vec<u32>,
+    values: Column,
     wide: Vec<u64>,
     both: Vec<(u64, u64)>,
     /// By some bits of a wide value, the place of the last one that has them.
@@ -83,13 +84,6 @@ pub(super) struct Accesses {
 const NEAR: usize = 1 << 12;
 
 impl Accesses {
-    pub(super) fn with_capacity(events: usize) -> Accesses {
-        Accesses {
-            values: Vec::with_capacity(events),
-            ..Accesses::default()
-        }
-    }
-
     /// Goes on by an event that is no access.
     pub(super) fn push_none(&mut self) {
         self.values.push(0);
@@ -130,6 +124,7 @@ impl Accesses {
     pub(super) fn end(&mut self, ranges: Vec<Range>) {
         self.ranges = ranges;
         self.near = Vec::new();
+        self.values.end();
         self.wide.shrink_to_fit();
         self.both.shrink_to_fit();
     }
@@ -171,7 +166,7 @@ impl Accesses {
     /// The values of an access, as they were recorded: the one read, and the one written; 0 where it has none.
     #[inline]
     pub(super) fn values_of(&self, access: Access) -> (u64, u64) {
-        let value = self.values[access.event.index()];
+        let value = self.values.at(access.event.index());
         if access.kind == AccessKind::AtomicRmw {
             return self.both[value as usize];
         }

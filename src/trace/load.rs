@@ -155,7 +155,7 @@ struct Builder {
     of_thread: Vec<u32>,
     memory: CellBuilder,
     /// The frees, and what each of them frees; nothing that was allocated, perhaps.
-    frees: Vec<(EventId, u64, Option<IncarnationId>)>,
+    frees: Vec<(u64, Option<IncarnationId>)>,
 }
 
 /// Events that room is made for at once: how many there are, a file may say wrongly.
@@ -171,12 +171,12 @@ impl Builder {
                 cut: None,
                 program_end: ProgramEnd::Unknown,
                 in_threads: InThreads::default(),
-                code: CodePlaces::with_capacity(events),
+                code: CodePlaces::default(),
                 ops: Ops::with_capacity(events),
                 attempts: Vec::new(),
                 operations: EventSet::default(),
                 program_order: Vec::new(),
-                accesses: Accesses::with_capacity(events),
+                accesses: Accesses::default(),
                 cells: Vec::new(),
                 incarnations: Vec::new(),
                 contested: EventSet::default(),
@@ -241,8 +241,8 @@ impl Builder {
             }
             FileOp::Free { addr } => {
                 let freed = self.memory.free(addr, id);
-                self.frees.push((id, addr, freed));
-                self.access_of(Free, plain, 0, &[]);
+                self.access_of(Free, plain, self.frees.len() as u32, &[]);
+                self.frees.push((addr, freed));
             }
             other => self.other(Op::of_file(other).expect("what is no access, nor begins a block, is itself")),
         }
@@ -269,12 +269,12 @@ impl Builder {
         let (cells, covers) = memory.cut();
         let mut ranges = memory.ranges(covers);
         // A free covers its whole incarnation; one of unknown memory touches nothing.
-        for (event, addr, freed) in std::mem::take(&mut self.frees) {
+        trace.ops.end(ranges.len() as u32);
+        for (addr, freed) in std::mem::take(&mut self.frees) {
             let (size, cells) = freed.map_or((0, 0..0), |freed| {
                 let block = &memory.incarnations[freed.index()];
                 (Range::WHOLE, block.cells.clone())
             });
-            trace.ops.set_number(event.index(), ranges.len() as u32);
             ranges.push(Range {
                 incarnation: freed.unwrap_or(IncarnationId::STATIC),
                 addr,

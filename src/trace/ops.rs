@@ -1,6 +1,7 @@
-//! The operations of all events, five bytes each: most are one of a few with one number at most.
+//! The operations of all events: most are one of a few with one number at most.
 
 use super::{AccessKind, IncarnationId, Op};
+use columns::Column;
 use trace_format::{MemoryOrder, ObjectId, ThreadId};
 
 /// A column of operations.
@@ -8,8 +9,10 @@ use trace_format::{MemoryOrder, ObjectId, ThreadId};
 pub(super) struct Ops {
     /// What is the same for many: a [`Tag`], or, from [`ACCESSES`] on, the form of an access.
     tags: Vec<u8>,
-    /// Of an access, the number of its range.
-    numbers: Vec<u32>,
+    /// Of an access, the number of its range; of a free, which one it is.
+    numbers: Column,
+    /// The range of the first free; those of the others follow.
+    frees: u32,
     /// Those that are not packed.
     rare: Vec<Op>,
     /// The forms of accesses that there are, a bit for each.
@@ -127,9 +130,7 @@ impl Ops {
     pub(super) fn with_capacity(events: usize) -> Ops {
         Ops {
             tags: Vec::with_capacity(events),
-            numbers: Vec::with_capacity(events),
-            rare: Vec::new(),
-            forms: 0,
+            ..Ops::default()
         }
     }
 
@@ -159,16 +160,17 @@ impl Ops {
         there.filter_map(|form| Form::of(ACCESSES + form))
     }
 
-    /// Says which range an access is of, once that is known.
-    pub(super) fn set_number(&mut self, event: usize, range: u32) {
-        self.numbers[event] = range;
+    /// No operation follows. The frees are of the ranges from this one on, each of its own.
+    pub(super) fn end(&mut self, frees: u32) {
+        self.frees = frees;
+        self.numbers.end();
     }
 
     #[inline]
     pub(super) fn get(&self, event: usize) -> Op {
         match self.tags[event] {
             ACCESSES.. => Op::Access,
-            tag => unpack(tag, self.numbers[event], &self.rare),
+            tag => unpack(tag, self.numbers.at(event), &self.rare),
         }
     }
 
@@ -180,7 +182,9 @@ impl Ops {
     /// The form and the range of an access.
     #[inline]
     pub(super) fn access(&self, event: usize) -> Option<(Form, u32)> {
-        Some((Form::of(self.tags[event])?, self.numbers[event]))
+        let form = Form::of(self.tags[event])?;
+        let first = if form.kind == AccessKind::Free { self.frees } else { 0 };
+        Some((form, first + self.numbers.at(event)))
     }
 }
 
@@ -225,6 +229,12 @@ mod tests {
             assert_eq!(ops.get(event), Op::Access);
             assert!(ops.is_access(event));
             assert_eq!(ops.access(event), Some((form, range)));
+        }
+        ops.end(1000);
+        for (range, &form) in (0..).zip(&forms) {
+            let first = if form.kind == AccessKind::Free { 1000 } else { 0 };
+            let event = plain.len() + range as usize;
+            assert_eq!(ops.access(event), Some((form, first + range)));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Where in the program events are: few places, of many events.
 
+use columns::Column;
 use hashbrown::HashMap;
 use trace_format::{CodePosition, StackId};
 
@@ -8,17 +9,10 @@ use trace_format::{CodePosition, StackId};
 pub(super) struct CodePlaces {
     distinct: Vec<(CodePosition, StackId)>,
     numbers: HashMap<(CodePosition, StackId), u32>,
-    of_event: Vec<u32>,
+    of_event: Column,
 }
 
 impl CodePlaces {
-    pub(super) fn with_capacity(events: usize) -> CodePlaces {
-        CodePlaces {
-            of_event: Vec::with_capacity(events),
-            ..CodePlaces::default()
-        }
-    }
-
     pub(super) fn push(&mut self, pc: CodePosition, stack: StackId) {
         let number = *self.numbers.entry((pc, stack)).or_insert_with(|| {
             self.distinct.push((pc, stack));
@@ -30,10 +24,11 @@ impl CodePlaces {
     /// No event follows.
     pub(super) fn end(&mut self) {
         self.numbers = HashMap::new();
+        self.of_event.end();
     }
 
     #[inline]
     pub(super) fn get(&self, event: usize) -> (CodePosition, StackId) {
-        self.distinct[self.of_event[event] as usize]
+        self.distinct[self.of_event.at(event) as usize]
     }
 }

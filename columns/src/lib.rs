@@ -1,0 +1,420 @@
+//! Long columns of numbers in little memory, with each of them at hand.
+//!
+//! What is known of each event of a trace is mostly a number, and neighbors are near to each other: the places of a loop,
+//! the variables that it uses, the events of a thread. So a [`Column`] keeps, of each block of numbers, the least, and of
+//! each number only how far it is from that, in as many bits as the farthest one takes (frame of reference: Goldstein,
+//! Ramakrishnan and Shaft 1998, *Compressing relations and indexes*). A number is found without the ones before it.
+
+use std::fmt;
+use std::ops::Range;
+
+/// Numbers of a block.
+const BLOCK: usize = 256;
+
+/// Bytes that are read at once, wherever a number begins: so many follow the last one.
+const WORD: usize = size_of::<u64>();
+
+/// Numbers of 32 bits, one after the other.
+#[derive(Clone, Default)]
+pub struct Column {
+    blocks: Vec<Block>,
+    /// Block by block; behind them, as many bytes as are read at once.
+    bytes: Vec<u8>,
+    len: usize,
+    /// Whether the last block is packed although it is not full.
+    is_ended: bool,
+}
+
+/// A block of numbers.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    /// Where it begins among the bytes, and, in the lowest [`WIDTH`] bits, the bits of each number.
+    at: u64,
+    least: u32,
+}
+
+/// Bits in which a number of bits is written.
+const WIDTH: u32 = 6;
+
+impl Block {
+    #[inline]
+    fn new(at: usize, least: u32, width: u32) -> Block {
+        let at = (at as u64) << WIDTH | u64::from(width);
+        Block { at, least }
+    }
+
+    #[inline]
+    fn at(self) -> usize {
+        (self.at >> WIDTH) as usize
+    }
+
+    #[inline]
+    fn width(self) -> u32 {
+        self.at as u32 & mask(WIDTH)
+    }
+
+    #[inline]
+    fn get(self, bytes: &[u8], place: usize) -> u32 {
+        let bit = place * self.width() as usize;
+        let from = self.at() + bit / 8;
+        // All of them are there: so many bytes follow the last number.
+        let word = bytes.get(from..from + WORD).and_then(|word| word.try_into().ok());
+        let word = u64::from_le_bytes(word.unwrap_or_default()) >> (bit % 8);
+        self.least.wrapping_add(word as u32 & mask(self.width()))
+    }
+}
+
+/// So many bits.
+#[inline]
+fn mask(width: u32) -> u32 {
+    ((1_u64 << width) - 1) as u32
+}
+
+impl Column {
+    /// Goes on by one number.
+    #[inline]
+    pub fn push(&mut self, number: u32) {
+        let place = self.len % BLOCK;
+        if place == 0 {
+            self.begin_block();
+        } else if self.is_ended {
+            self.unpack_last();
+        }
+        // The last block has all its bits until it is full.
+        let end = self.bytes.len() - WORD - (BLOCK - place) * size_of::<u32>();
+        self.bytes[end..end + size_of::<u32>()].copy_from_slice(&number.to_le_bytes());
+        self.len += 1;
+        if place + 1 == BLOCK {
+            self.pack_last();
+        }
+    }
+
+    /// Goes on by the same number so many times.
+    pub fn push_many(&mut self, number: u32, times: usize) {
+        let mut left = times;
+        while left > 0 {
+            let is_whole = self.len.is_multiple_of(BLOCK) && left >= BLOCK;
+            if is_whole {
+                let at = self.bytes.len().saturating_sub(WORD);
+                self.blocks.push(Block::new(at, number, 0));
+                self.bytes.resize(at + WORD, 0);
+                self.len += BLOCK;
+                left -= BLOCK;
+            } else {
+                self.push(number);
+                left -= 1;
+            }
+        }
+    }
+
+    fn begin_block(&mut self) {
+        let at = self.bytes.len().saturating_sub(WORD);
+        self.blocks.push(Block::new(at, 0, u32::BITS));
+        self.bytes.resize(at + BLOCK * size_of::<u32>() + WORD, 0);
+    }
+
+    /// Gives the numbers of the last block all their bits again.
+    fn unpack_last(&mut self) {
+        let begin = (self.len - 1) / BLOCK * BLOCK;
+        let numbers: Vec<u32> = self.part(begin..self.len).collect();
+        if let Some(block) = self.blocks.pop() {
+            self.bytes.truncate(block.at() + WORD);
+        }
+        self.is_ended = false;
+        self.len = begin;
+        numbers.into_iter().for_each(|number| self.push(number));
+    }
+
+    /// Brings the last block, in which numbers have all their bits, to the bits that they need.
+    fn pack_last(&mut self) {
+        let Some(block) = self.blocks.last_mut() else { return };
+        let (at, count) = (block.at(), (self.len - 1) % BLOCK + 1);
+        let mut numbers = [0; BLOCK];
+        let whole = self.bytes[at..].chunks_exact(size_of::<u32>());
+        for (number, bytes) in numbers.iter_mut().zip(whole).take(count) {
+            *number = bytes.try_into().map_or(0, u32::from_le_bytes);
+        }
+        let numbers = &numbers[..count];
+        let (least, most) = numbers.iter().fold((u32::MAX, 0), |(least, most), &number| {
+            (least.min(number), most.max(number))
+        });
+        let width = u32::BITS - (most - least).leading_zeros();
+        *block = Block::new(at, least, width);
+        self.bytes.truncate(at);
+        let (mut bits, mut there) = (0_u64, 0);
+        for &number in numbers {
+            bits |= u64::from(number - least) << there;
+            there += width;
+            if there >= u32::BITS {
+                self.bytes.extend_from_slice(&(bits as u32).to_le_bytes());
+                (bits, there) = (bits >> u32::BITS, there - u32::BITS);
+            }
+        }
+        self.bytes.extend_from_slice(&bits.to_le_bytes());
+        self.bytes.resize(at + (count * width as usize).div_ceil(8) + WORD, 0);
+    }
+
+    /// No number follows: gives back the room that was kept for some.
+    pub fn end(&mut self) {
+        if !self.len.is_multiple_of(BLOCK) && !self.is_ended {
+            self.pack_last();
+            self.is_ended = true;
+        }
+        self.bytes.shrink_to_fit();
+        self.blocks.shrink_to_fit();
+    }
+
+    /// How many there are.
+    #[must_use]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The number at a place.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    #[inline]
+    pub fn at(&self, place: usize) -> u32 {
+        debug_assert!(place < self.len);
+        self.blocks[place / BLOCK].get(&self.bytes, place % BLOCK)
+    }
+
+    /// The number at a place, if there is one.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, place: usize) -> Option<u32> {
+        (place < self.len).then(|| self.at(place))
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> Part<'_> {
+        self.part(0..self.len)
+    }
+
+    /// Those at some places.
+    ///
+    /// # Panics
+    /// If these are not all there.
+    #[must_use]
+    pub fn part(&self, places: Range<usize>) -> Part<'_> {
+        assert!(places.start <= places.end && places.end <= self.len);
+        Part { of: self, places }
+    }
+
+    /// Bytes of memory that it takes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.len() + self.blocks.len() * size_of::<Block>()
+    }
+}
+
+impl fmt::Debug for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.all()).finish()
+    }
+}
+
+impl FromIterator<u32> for Column {
+    fn from_iter<I: IntoIterator<Item = u32>>(numbers: I) -> Column {
+        let mut column = Column::default();
+        numbers.into_iter().for_each(|number| column.push(number));
+        column.end();
+        column
+    }
+}
+
+/// Some numbers of a column, one after the other.
+#[derive(Clone)]
+pub struct Part<'c> {
+    of: &'c Column,
+    places: Range<usize>,
+}
+
+impl<'c> Part<'c> {
+    /// The number at a place among them.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    #[inline]
+    pub fn at(&self, place: usize) -> u32 {
+        debug_assert!(place < self.len());
+        self.of.at(self.places.start + place)
+    }
+
+    /// Those from some place among them on, and before another.
+    ///
+    /// # Panics
+    /// If these are not all there.
+    #[must_use]
+    pub fn part(&self, places: Range<usize>) -> Part<'c> {
+        assert!(places.start <= places.end && places.end <= self.len());
+        Part {
+            of: self.of,
+            places: self.places.start + places.start..self.places.start + places.end,
+        }
+    }
+
+    /// How many of the first ones are such, if none of the others is.
+    #[must_use]
+    #[inline]
+    pub fn partition_point(&self, is_such: impl Fn(u32) -> bool) -> usize {
+        let (mut low, mut high) = (self.places.start, self.places.end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match is_such(self.of.at(middle)) {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low - self.places.start
+    }
+}
+
+impl Iterator for Part<'_> {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        let place = self.places.next()?;
+        Some(self.of.at(place))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.places.size_hint()
+    }
+
+    #[inline]
+    fn nth(&mut self, further: usize) -> Option<u32> {
+        let place = self.places.nth(further)?;
+        Some(self.of.at(place))
+    }
+}
+
+impl DoubleEndedIterator for Part<'_> {
+    #[inline]
+    fn next_back(&mut self) -> Option<u32> {
+        let place = self.places.next_back()?;
+        Some(self.of.at(place))
+    }
+}
+
+impl ExactSizeIterator for Part<'_> {}
+
+impl fmt::Debug for Part<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers as differently far from each other as there are bits, with jumps.
+    fn numbers(random: &mut fastrand::Rng, count: usize) -> Vec<u32> {
+        let mut found = Vec::with_capacity(count);
+        let (mut from, mut width) = (0, 0);
+        for place in 0..count {
+            if place == 0 || random.u32(0..200) == 0 {
+                (from, width) = (random.u32(..) >> random.u32(0..32), random.u32(0..=32));
+            }
+            found.push(from.wrapping_add(random.u32(..) & mask(width)));
+        }
+        found
+    }
+
+    #[test]
+    fn every_number_is_at_hand() {
+        let mut random = fastrand::Rng::with_seed(1);
+        for count in [0, 1, 2, 255, 256, 257, 511, 512, 513, 5000, 20_000] {
+            let all = numbers(&mut random, count);
+            let mut column = Column::default();
+            for (place, &number) in all.iter().enumerate() {
+                column.push(number);
+                // Before its block is packed, too.
+                assert_eq!(column.get(place), Some(number));
+            }
+            for ended in [false, true] {
+                if ended {
+                    column.end();
+                }
+                assert_eq!((column.len(), column.is_empty()), (count, count == 0));
+                assert_eq!(column.all().collect::<Vec<_>>(), all);
+                assert!(column.all().rev().eq(all.iter().rev().copied()));
+                assert_eq!(column.get(count), None);
+            }
+            let again: Column = all.iter().copied().collect();
+            assert!(again.all().eq(column.all()));
+            if count > 0 {
+                let (from, until) = (random.usize(0..count), random.usize(0..=count));
+                let (from, until) = (from.min(until), from.max(until));
+                let part = column.part(from..until);
+                assert!(part.clone().eq(all[from..until].iter().copied()));
+                let middle = part.len() / 2;
+                assert!(
+                    part.part(middle..part.len())
+                        .eq(all[from + middle..until].iter().copied())
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_follow_what_was_ended() {
+        let mut column: Column = [7, 8].into_iter().collect();
+        assert_eq!(column.bytes(), size_of::<Block>() + 1 + WORD);
+        column.push_many(9, 253);
+        assert_eq!(column.len(), 255);
+        assert!(column.all().eq([7, 8].into_iter().chain([9; 253])));
+    }
+
+    #[test]
+    fn the_same_many_times_is_what_one_by_one_gives() {
+        let mut random = fastrand::Rng::with_seed(2);
+        let (mut column, mut all) = (Column::default(), Vec::new());
+        for _ in 0..200 {
+            let (number, times) = (random.u32(..), random.usize(0..1000));
+            column.push_many(number, times);
+            all.resize(all.len() + times, number);
+        }
+        assert_eq!(column.all().collect::<Vec<_>>(), all);
+        column.end();
+        assert_eq!(column.all().collect::<Vec<_>>(), all);
+    }
+
+    #[test]
+    fn a_place_is_found_by_halves() {
+        let mut random = fastrand::Rng::with_seed(3);
+        let mut all = numbers(&mut random, 1000);
+        all.sort_unstable();
+        let column: Column = all.iter().copied().collect();
+        for _ in 0..1000 {
+            let (from, until) = (random.usize(0..500), random.usize(500..1000));
+            let bound = random.u32(..) >> random.u32(0..32);
+            let part = column.part(from..until);
+            let point = all[from..until].partition_point(|&number| number < bound);
+            assert_eq!(part.partition_point(|number| number < bound), point);
+        }
+    }
+
+    #[test]
+    fn near_numbers_take_little() {
+        let column: Column = (0..1 << 20).map(|number| 4_000_000_000 + number % 3).collect();
+        assert!(column.bytes() < (1 << 20) * 11 / 32);
+        let mut same = Column::default();
+        same.push_many(5, 1 << 20);
+        same.end();
+        assert!(same.bytes() < (1 << 20) / 12);
+    }
+}
