@@ -65,17 +65,15 @@ fn main() {
     each("the program, without instrumentation", |_| start(&bare));
     each("with the runtime, not recorded", |_| start(&program));
     let recorded = Trace::from_file(&session.run(&[], random(1)).unwrap().trace().unwrap()).unwrap();
-    let events = recorded.program_order(witness::trace::ThreadId(0));
+    let mut events = recorded.program_order(witness::trace::ThreadId(0));
     let joins = events
-        .iter()
-        .position(|&event| matches!(recorded.op(event), Op::Join { .. }))
+        .position(|event| matches!(recorded.op(event), Op::Join { .. }))
         .unwrap();
     let steps = prefix(&recorded, &[(0, joins), (2, all(&recorded, 2)), (1, 2)]);
     assert!(
         recorded
             .program_order(witness::trace::ThreadId(1))
-            .iter()
-            .any(|&event| is_acquire(recorded.op(event)))
+            .any(|event| is_acquire(recorded.op(event)))
     );
     each("a recording", |seed| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_witness"));

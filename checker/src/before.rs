@@ -58,7 +58,7 @@ impl Facts {
         for event in all(recording) {
             let thread = recording.thread(event);
             let count = &mut counts[thread.index()];
-            assert_eq!(recording.program_order(thread).get(*count), Some(&event));
+            assert_eq!(recording.program_order(thread).get(*count), Some(event));
             *count += 1;
             facts.last[thread.index()] = Some(event);
             if recording.is_of_memory(event) {

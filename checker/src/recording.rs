@@ -1,5 +1,6 @@
 //! What the checker is given: the events of a trace as they stand in its file, and its tables.
 
+use columns::{Column, Part};
 use std::fmt;
 use trace_format::{
     CodePosition, Event, EventId, MemRange, MemoryOrder, Op, ReadError, Tables, ThreadId, TraceFile, TraceId,
@@ -28,7 +29,7 @@ pub trait Recording: fmt::Debug + Sync {
     /// How many threads it has. That of every event is below.
     fn threads(&self) -> usize;
     /// The events of a thread, in order. Whether they are that, the checker looks for itself.
-    fn program_order(&self, thread: ThreadId) -> &[EventId];
+    fn program_order(&self, thread: ThreadId) -> Part<'_, EventId>;
 }
 
 /// The events of a trace in memory.
@@ -38,7 +39,7 @@ pub struct Events {
     tables: Tables,
     events: Vec<Event>,
     /// By thread: its events.
-    program_order: Vec<Vec<EventId>>,
+    program_order: Vec<Column<EventId>>,
 }
 
 /// Why a file cannot be checked.
@@ -59,14 +60,15 @@ impl Events {
     /// A trace of these events.
     #[must_use]
     pub fn new(id: TraceId, tables: Tables, events: Vec<Event>) -> Events {
-        let mut program_order = vec![Vec::new(); tables.threads.len()];
+        let mut program_order = vec![Column::default(); tables.threads.len()];
         for (number, event) in (0..).map(EventId).zip(&events) {
             let thread = event.thread.index();
             if thread >= program_order.len() {
-                program_order.resize(thread + 1, Vec::new());
+                program_order.resize(thread + 1, Column::default());
             }
             program_order[thread].push(number);
         }
+        program_order.iter_mut().for_each(Column::end);
         Events {
             id,
             tables,
@@ -134,8 +136,8 @@ impl Recording for Events {
         self.program_order.len()
     }
 
-    fn program_order(&self, thread: ThreadId) -> &[EventId] {
-        &self.program_order[thread.index()]
+    fn program_order(&self, thread: ThreadId) -> Part<'_, EventId> {
+        self.program_order[thread.index()].all()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Stale pointers: which reads are of pointers that their threads follow, and what a pointer then points to.
 
+use columns::Part;
 use crate::Checker;
 use crate::bytes::Block;
 use crate::recording::Access;
@@ -21,27 +22,27 @@ pub(crate) fn pointer(checker: &Checker<'_>, read: EventId) -> Option<u64> {
     let bytes = checker.touched(read)?.bytes;
     let is_whole = bytes.len() == POINTER && checker.bytes.pieces(bytes).count() == 1;
     let own = checker.recording.program_order(checker.recording.thread(read));
-    let mut behind = &own[own.partition_point(|&event| event <= read)..];
-    let stack = stack_of(checker, own);
-    while let [to, back, rest @ ..] = behind
+    let mut behind = own.from(own.partition_point(|event| event <= read));
+    let stack = stack_of(checker, &own);
+    while let (Some(to), Some(back)) = (behind.get(0), behind.get(1))
         && let (Op::Write { mem: copy, value: to }, Op::Read { mem, value: back }) =
-            (checker.recording.op(*to), checker.recording.op(*back))
+            (checker.recording.op(to), checker.recording.op(back))
         && (copy, to, back) == (mem, value, value)
         && copy.size as usize == POINTER
         && stack.contains(&copy.addr)
     {
-        behind = rest;
+        behind = behind.from(2);
     }
-    let next = *behind.first()?;
+    let next = behind.first()?;
     let next = Access::of(checker.recording.op(next))?.mem.addr;
     let is_there = next.checked_sub(value).is_some_and(|behind| behind < REACH);
     (is_whole && value != 0 && is_there).then_some(mem.addr)
 }
 
 /// The addresses of a thread's stack, which is allocated right after its start.
-fn stack_of(checker: &Checker<'_>, own: &[EventId]) -> Range<u64> {
-    match *own {
-        [begin, alloc, ..] => match (checker.recording.op(begin), checker.recording.op(alloc)) {
+fn stack_of(checker: &Checker<'_>, own: &Part<'_, EventId>) -> Range<u64> {
+    match (own.get(0), own.get(1)) {
+        (Some(begin), Some(alloc)) => match (checker.recording.op(begin), checker.recording.op(alloc)) {
             (Op::Begin, Op::Alloc { addr, size }) => addr..addr.saturating_add(size),
             _ => 0..0,
         },

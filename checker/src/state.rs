@@ -1,5 +1,6 @@
 //! The state machine: what holds after the events executed so far, and what the next one does.
 
+use columns::Part;
 use crate::Checker;
 use crate::bytes::BlockId;
 use crate::conditions::{Condition, Waiter};
@@ -23,9 +24,10 @@ pub(crate) struct Progress<'a> {
 
 impl Progress<'_> {
     /// The events of a thread that have happened, and those that have not.
-    pub(crate) fn split(&self, thread: usize) -> (&[EventId], &[EventId]) {
+    pub(crate) fn split(&self, thread: usize) -> (Part<'_, EventId>, Part<'_, EventId>) {
         let all = self.checker.recording.program_order(ThreadId(thread as u32));
-        all.split_at(self.done[thread] as usize)
+        let done = self.done[thread] as usize;
+        (all.until(done), all.from(done))
     }
 
     pub(crate) fn executed(&self, event: EventId) -> bool {
@@ -36,12 +38,12 @@ impl Progress<'_> {
             .recording
             .program_order(thread)
             .get(self.done[thread.index()] as usize);
-        next.is_none_or(|&next| event < next)
+        next.is_none_or(|next| event < next)
     }
 
     fn next(&self, thread: ThreadId) -> Option<EventId> {
         let done = *self.done.get(thread.index())?;
-        self.checker.recording.program_order(thread).get(done as usize).copied()
+        self.checker.recording.program_order(thread).get(done as usize)
     }
 }
 
@@ -334,9 +336,9 @@ impl<'a> State<'a> {
         };
         for number in (0..self.progress.done.len()).filter(|&number| number != own.index()) {
             let (done, left) = self.progress.split(number);
-            let missing = left.first().filter(|&&next| next < pin.from);
-            let early = done.last().filter(|&&last| last > pin.until);
-            if let Some(&other) = missing.or(early) {
+            let missing = left.first().filter(|&next| next < pin.from);
+            let early = done.last().filter(|&last| last > pin.until);
+            if let Some(other) = missing.or(early) {
                 let (thread, early) = (ThreadId(number as u32), missing.is_none());
                 return Err(Disabled::Unpinned { thread, other, early });
             }

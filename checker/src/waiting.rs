@@ -98,9 +98,8 @@ impl State<'_> {
     fn initializes(&self, thread: ThreadId, once: ObjectId) -> bool {
         let (done, _) = self.progress.split(thread.index());
         let of_it = done
-            .iter()
             .rev()
-            .find_map(|&event| match self.checker.recording.op(event) {
+            .find_map(|event| match self.checker.recording.op(event) {
                 Op::OnceBegin { once: begun } if begun == once => Some(true),
                 Op::OnceEnd { once: ended } if ended == once => Some(false),
                 _ => None,
@@ -121,7 +120,7 @@ impl State<'_> {
         let others = self.threads().filter(|thread| !among.contains(thread));
         let goes_on = |&thread: &ThreadId| {
             let (_, left) = self.progress.split(thread.index());
-            let mut left = left.iter().map(|&event| self.checker.recording.op(event));
+            let mut left = left.map(|event| self.checker.recording.op(event));
             self.may_come(thread, among) && left.any(|op| op != Op::End)
         };
         Others::AsRecorded(others.filter(goes_on).collect())

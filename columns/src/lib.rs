@@ -6,6 +6,7 @@
 //! Ramakrishnan and Shaft 1998, *Compressing relations and indexes*). A number is found without the ones before it.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Numbers of a block.
@@ -14,15 +15,28 @@ const BLOCK: usize = 256;
 /// Bytes that are read at once, wherever a number begins: so many follow the last one.
 const WORD: usize = size_of::<u64>();
 
-/// Numbers of 32 bits, one after the other.
-#[derive(Clone, Default)]
-pub struct Column {
+/// What is a number of 32 bits, one after the other.
+#[derive(Clone)]
+pub struct Column<T = u32> {
     blocks: Vec<Block>,
     /// Block by block; behind them, as many bytes as are read at once.
     bytes: Vec<u8>,
     len: usize,
     /// Whether the last block is packed although it is not full.
     is_ended: bool,
+    of: PhantomData<T>,
+}
+
+impl<T> Default for Column<T> {
+    fn default() -> Column<T> {
+        Column {
+            blocks: Vec::new(),
+            bytes: Vec::new(),
+            len: 0,
+            is_ended: false,
+            of: PhantomData,
+        }
+    }
 }
 
 /// A block of numbers.
@@ -70,10 +84,10 @@ fn mask(width: u32) -> u32 {
     ((1_u64 << width) - 1) as u32
 }
 
-impl Column {
+impl<T: Copy + From<u32> + Into<u32>> Column<T> {
     /// Goes on by one number.
     #[inline]
-    pub fn push(&mut self, number: u32) {
+    pub fn push(&mut self, number: T) {
         let place = self.len % BLOCK;
         if place == 0 {
             self.begin_block();
@@ -82,7 +96,7 @@ impl Column {
         }
         // The last block has all its bits until it is full.
         let end = self.bytes.len() - WORD - (BLOCK - place) * size_of::<u32>();
-        self.bytes[end..end + size_of::<u32>()].copy_from_slice(&number.to_le_bytes());
+        self.bytes[end..end + size_of::<u32>()].copy_from_slice(&number.into().to_le_bytes());
         self.len += 1;
         if place + 1 == BLOCK {
             self.pack_last();
@@ -90,13 +104,13 @@ impl Column {
     }
 
     /// Goes on by the same number so many times.
-    pub fn push_many(&mut self, number: u32, times: usize) {
+    pub fn push_many(&mut self, number: T, times: usize) {
         let mut left = times;
         while left > 0 {
             let is_whole = self.len.is_multiple_of(BLOCK) && left >= BLOCK;
             if is_whole {
                 let at = self.bytes.len().saturating_sub(WORD);
-                self.blocks.push(Block::new(at, number, 0));
+                self.blocks.push(Block::new(at, number.into(), 0));
                 self.bytes.resize(at + WORD, 0);
                 self.len += BLOCK;
                 left -= BLOCK;
@@ -116,7 +130,7 @@ impl Column {
     /// Gives the numbers of the last block all their bits again.
     fn unpack_last(&mut self) {
         let begin = (self.len - 1) / BLOCK * BLOCK;
-        let numbers: Vec<u32> = self.part(begin..self.len).collect();
+        let numbers: Vec<T> = self.part(begin..self.len).collect();
         if let Some(block) = self.blocks.pop() {
             self.bytes.truncate(block.at() + WORD);
         }
@@ -183,21 +197,21 @@ impl Column {
     /// If there is none.
     #[must_use]
     #[inline]
-    pub fn at(&self, place: usize) -> u32 {
+    pub fn at(&self, place: usize) -> T {
         debug_assert!(place < self.len);
-        self.blocks[place / BLOCK].get(&self.bytes, place % BLOCK)
+        self.blocks[place / BLOCK].get(&self.bytes, place % BLOCK).into()
     }
 
     /// The number at a place, if there is one.
     #[must_use]
     #[inline]
-    pub fn get(&self, place: usize) -> Option<u32> {
+    pub fn get(&self, place: usize) -> Option<T> {
         (place < self.len).then(|| self.at(place))
     }
 
     /// All of them.
     #[must_use]
-    pub fn all(&self) -> Part<'_> {
+    pub fn all(&self) -> Part<'_, T> {
         self.part(0..self.len)
     }
 
@@ -206,7 +220,7 @@ impl Column {
     /// # Panics
     /// If these are not all there.
     #[must_use]
-    pub fn part(&self, places: Range<usize>) -> Part<'_> {
+    pub fn part(&self, places: Range<usize>) -> Part<'_, T> {
         assert!(places.start <= places.end && places.end <= self.len);
         Part { of: self, places }
     }
@@ -218,14 +232,14 @@ impl Column {
     }
 }
 
-impl fmt::Debug for Column {
+impl<T: Copy + From<u32> + Into<u32> + fmt::Debug> fmt::Debug for Column<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.all()).finish()
     }
 }
 
-impl FromIterator<u32> for Column {
-    fn from_iter<I: IntoIterator<Item = u32>>(numbers: I) -> Column {
+impl<T: Copy + From<u32> + Into<u32>> FromIterator<T> for Column<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(numbers: I) -> Column<T> {
         let mut column = Column::default();
         numbers.into_iter().for_each(|number| column.push(number));
         column.end();
@@ -234,22 +248,57 @@ impl FromIterator<u32> for Column {
 }
 
 /// Some numbers of a column, one after the other.
-#[derive(Clone)]
-pub struct Part<'c> {
-    of: &'c Column,
+pub struct Part<'c, T = u32> {
+    of: &'c Column<T>,
     places: Range<usize>,
 }
 
-impl<'c> Part<'c> {
+impl<T> Clone for Part<'_, T> {
+    fn clone(&self) -> Self {
+        let Part { of, ref places } = *self;
+        let places = places.clone();
+        Part { of, places }
+    }
+}
+
+impl<'c, T: Copy + From<u32> + Into<u32>> Part<'c, T> {
     /// The number at a place among them.
     ///
     /// # Panics
     /// If there is none.
     #[must_use]
     #[inline]
-    pub fn at(&self, place: usize) -> u32 {
+    pub fn at(&self, place: usize) -> T {
         debug_assert!(place < self.len());
         self.of.at(self.places.start + place)
+    }
+
+    /// The number at a place among them, if there is one.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, place: usize) -> Option<T> {
+        (place < self.len()).then(|| self.at(place))
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The first one.
+    #[must_use]
+    #[inline]
+    pub fn first(&self) -> Option<T> {
+        self.get(0)
+    }
+
+    /// The last one.
+    #[must_use]
+    #[inline]
+    pub fn last(&self) -> Option<T> {
+        self.get(self.len().wrapping_sub(1))
     }
 
     /// Those from some place among them on, and before another.
@@ -257,7 +306,8 @@ impl<'c> Part<'c> {
     /// # Panics
     /// If these are not all there.
     #[must_use]
-    pub fn part(&self, places: Range<usize>) -> Part<'c> {
+    #[inline]
+    pub fn part(&self, places: Range<usize>) -> Part<'c, T> {
         assert!(places.start <= places.end && places.end <= self.len());
         Part {
             of: self.of,
@@ -265,10 +315,30 @@ impl<'c> Part<'c> {
         }
     }
 
+    /// Those from some place among them on.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[must_use]
+    #[inline]
+    pub fn from(&self, place: usize) -> Part<'c, T> {
+        self.part(place..self.len())
+    }
+
+    /// So many of the first ones.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[must_use]
+    #[inline]
+    pub fn until(&self, place: usize) -> Part<'c, T> {
+        self.part(0..place)
+    }
+
     /// How many of the first ones are such, if none of the others is.
     #[must_use]
     #[inline]
-    pub fn partition_point(&self, is_such: impl Fn(u32) -> bool) -> usize {
+    pub fn partition_point(&self, is_such: impl Fn(T) -> bool) -> usize {
         let (mut low, mut high) = (self.places.start, self.places.end);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -281,11 +351,11 @@ impl<'c> Part<'c> {
     }
 }
 
-impl Iterator for Part<'_> {
-    type Item = u32;
+impl<T: Copy + From<u32> + Into<u32>> Iterator for Part<'_, T> {
+    type Item = T;
 
     #[inline]
-    fn next(&mut self) -> Option<u32> {
+    fn next(&mut self) -> Option<T> {
         let place = self.places.next()?;
         Some(self.of.at(place))
     }
@@ -295,23 +365,27 @@ impl Iterator for Part<'_> {
     }
 
     #[inline]
-    fn nth(&mut self, further: usize) -> Option<u32> {
+    fn nth(&mut self, further: usize) -> Option<T> {
         let place = self.places.nth(further)?;
         Some(self.of.at(place))
     }
+
+    fn last(self) -> Option<T> {
+        Part::last(&self)
+    }
 }
 
-impl DoubleEndedIterator for Part<'_> {
+impl<T: Copy + From<u32> + Into<u32>> DoubleEndedIterator for Part<'_, T> {
     #[inline]
-    fn next_back(&mut self) -> Option<u32> {
+    fn next_back(&mut self) -> Option<T> {
         let place = self.places.next_back()?;
         Some(self.of.at(place))
     }
 }
 
-impl ExactSizeIterator for Part<'_> {}
+impl<T: Copy + From<u32> + Into<u32>> ExactSizeIterator for Part<'_, T> {}
 
-impl fmt::Debug for Part<'_> {
+impl<T: Copy + From<u32> + Into<u32> + fmt::Debug> fmt::Debug for Part<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }
@@ -339,7 +413,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(1);
         for count in [0, 1, 2, 255, 256, 257, 511, 512, 513, 5000, 20_000] {
             let all = numbers(&mut random, count);
-            let mut column = Column::default();
+            let mut column: Column = Column::default();
             for (place, &number) in all.iter().enumerate() {
                 column.push(number);
                 // Before its block is packed, too.
@@ -382,7 +456,7 @@ mod tests {
     #[test]
     fn the_same_many_times_is_what_one_by_one_gives() {
         let mut random = fastrand::Rng::with_seed(2);
-        let (mut column, mut all) = (Column::default(), Vec::new());
+        let (mut column, mut all) = (Column::<u32>::default(), Vec::new());
         for _ in 0..200 {
             let (number, times) = (random.u32(..), random.usize(0..1000));
             column.push_many(number, times);
@@ -412,7 +486,7 @@ mod tests {
     fn near_numbers_take_little() {
         let column: Column = (0..1 << 20).map(|number| 4_000_000_000 + number % 3).collect();
         assert!(column.bytes() < (1 << 20) * 11 / 32);
-        let mut same = Column::default();
+        let mut same: Column = Column::default();
         same.push_many(5, 1 << 20);
         same.end();
         assert!(same.bytes() < (1 << 20) / 12);

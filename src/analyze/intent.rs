@@ -46,9 +46,9 @@ impl Intent {
         }
         let lines = self.threads.keep_from_interrupting(interrupted, by)?;
         let between = trace.place(from) as usize + 1..trace.place(to) as usize;
-        let mut between = trace.program_order(interrupted)[between].iter();
+        let mut between = trace.program_order(interrupted).part(between);
         // Who waits lets the others run, whatever their priority.
-        let gives_way = between.any(|&event| may_wait(trace, event));
+        let gives_way = between.any(|event| may_wait(trace, event));
         (!gives_way).then_some(Refutation::Priority { interrupted, by, lines })
     }
 

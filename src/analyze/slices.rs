@@ -45,11 +45,8 @@ impl Slice {
                 let until = &mut slice.until[thread.index()];
                 // A read-modify-write reads what it writes.
                 let from = std::mem::replace(until, (place + 1).max(*until));
-                for &event in trace
-                    .program_order(thread)
-                    .get(from as usize..=place as usize)
-                    .unwrap_or_default()
-                {
+                let until = place as usize + 1;
+                for event in trace.program_order(thread).part(until.min(from as usize)..until) {
                     let access = trace.access(event).filter(|access| access.kind.reads());
                     open.extend(
                         access

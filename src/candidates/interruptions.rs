@@ -225,7 +225,7 @@ impl Walk<'_> {
         self.calls.begin();
         let follows_calls = self.asked.regions != Regions::All || self.asked.atomic_places > 0;
         let mut last: HashMap<CellId, (EventId, Option<EventId>)> = HashMap::new();
-        for (place, &event) in (0..).zip(trace.program_order(thread)) {
+        for (place, event) in (0..).zip(trace.program_order(thread)) {
             // What has no place in the code, as what a library allocates, has no stack either.
             if follows_calls && trace.pc(event) != 0 {
                 self.calls.step(place, trace.stack(event), trace.pc(event));

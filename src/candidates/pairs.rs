@@ -110,7 +110,7 @@ impl TornPairs {
         for thread in (0..trace.threads() as u32).map(ThreadId) {
             calls.begin();
             let mut last = vec![Last::default(); twins.len()];
-            for (place, &event) in (0..).zip(trace.program_order(thread)) {
+            for (place, event) in (0..).zip(trace.program_order(thread)) {
                 if trace.pc(event) != 0 {
                     calls.step(place, trace.stack(event), trace.pc(event));
                 }
@@ -229,8 +229,8 @@ impl Twins {
             }
             let own = trace.program_order(mark.thread);
             let before = own.partition_point(|event| u64::from(event.0) < mark.before);
-            let recent = own[..before].iter().rev().take(RECENT);
-            let accesses = recent.filter_map(|&event| trace.access(event));
+            let recent = own.until(before).rev().take(RECENT);
+            let accesses = recent.filter_map(|event| trace.access(event));
             // Compilers keep copies on the stack between.
             let is_shared = |access: &Access| {
                 trace

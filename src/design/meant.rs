@@ -236,7 +236,7 @@ impl<'t> Meant<'t> {
         let tables = self.trace.tables();
         let mut common: Option<(Vec<CodePosition>, CodePosition)> = None;
         let mut last: Option<StackId> = None;
-        for &event in self.trace.program_order(thread) {
+        for event in self.trace.program_order(thread) {
             let (pc, stack) = (self.trace.pc(event), self.trace.stack(event));
             if pc == 0 || last == Some(stack) {
                 continue;

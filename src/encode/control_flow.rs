@@ -33,11 +33,8 @@ impl Encoder<'_> {
         if let Some(later) = later {
             self.hard(vec![Literal::NotChosen(later), Literal::Chosen(choice)]);
         }
-        let after = &self.trace.program_order(thread)[place as usize..];
-        let branch = after
-            .iter()
-            .copied()
-            .find(|&event| self.trace.op(event).depends_on_reads());
+        let mut after = self.trace.program_order(thread).from(place as usize);
+        let branch = after.find(|&event| self.trace.op(event).depends_on_reads());
         // An end that is not recorded depends on it as well, and shows where somebody joins the thread.
         let dependent = match branch {
             Some(branch) => vec![branch],
@@ -59,9 +56,9 @@ impl Encoder<'_> {
         }
         let thread = self.trace.thread(writer);
         let until = self.trace.place(writer) as usize + 1;
-        let so_far = &self.trace.program_order(thread)[..until];
+        let so_far = self.trace.program_order(thread).until(until);
         let reads = |event: EventId| self.trace.access(event).is_some_and(|access| access.kind.reads());
-        let last = so_far.iter().rev().copied().find(|&event| reads(event));
+        let last = so_far.rev().find(|&event| reads(event));
         if let Some(last) = last {
             let needed = self.needed(last);
             self.add(fact, &[Literal::NotChosen(choice), Literal::Chosen(needed)]);

@@ -349,7 +349,7 @@ impl<'t> Encoder<'t> {
     pub fn used(&self) -> impl Iterator<Item = EventId> + '_ {
         self.used.iter().enumerate().flat_map(|(thread, places)| {
             let order = self.trace.program_order(ThreadId(thread as u32));
-            places.iter().map(|&place| order[place as usize])
+            places.iter().map(move |&place| order.at(place as usize))
         })
     }
 

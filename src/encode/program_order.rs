@@ -25,11 +25,11 @@ impl Encoder<'_> {
             let order = self.trace.program_order(other);
             let until = self.order.count(event, other);
             if let Some(&place) = self.used[other.index()].range(..until).next_back() {
-                self.edge(order[place as usize], event);
+                self.edge(order.at(place as usize), event);
             }
             let from = self.order.first_after(self.trace, event, other);
             if let Some(&place) = self.used[other.index()].range(from..).next() {
-                self.edge(event, order[place as usize]);
+                self.edge(event, order.at(place as usize));
             }
         }
     }

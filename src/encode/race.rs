@@ -84,7 +84,7 @@ impl Encoder<'_> {
         }
         for (thread, &needed) in (0..).map(ThreadId).zip(&needed) {
             if let Some(last) = needed.checked_sub(1) {
-                let last = self.trace.program_order(thread)[last as usize];
+                let last = self.trace.program_order(thread).at(last as usize);
                 self.use_event(last);
                 literals.push(Literal::Before(Node::of(last), Node::RACE));
             }

@@ -59,7 +59,7 @@ impl Cut {
         for (thread, &count) in self.counts.iter().enumerate() {
             let thread = ThreadId(thread as u32);
             let start = (trace.events_before(thread, from) as usize).min(count as usize);
-            events.extend(&trace.program_order(thread)[start..count as usize]);
+            events.extend(trace.program_order(thread).part(start..count as usize));
         }
         events.sort_unstable();
         events
@@ -70,7 +70,7 @@ impl Cut {
         let threads = (0..).map(ThreadId).zip(&self.counts);
         let last = threads.filter_map(|(thread, &count)| {
             let last = (count as usize).checked_sub(1)?;
-            Some(trace.program_order(thread)[last])
+            Some(trace.program_order(thread).at(last))
         });
         let until = last.max().map_or(from.0, |last| last.0 + 1);
         let inside = |&event: &EventId| trace.place(event) < self.counts[trace.thread(event).index()];
@@ -182,7 +182,7 @@ impl<'t> SyncPreserving<'t> {
             .pending
             .first()
             .map_or(ThreadId(0), |&event| self.trace.thread(event));
-        let last_in = |thread, count: u32| self.trace.program_order(thread)[count as usize - 1];
+        let last_in = |thread, count: u32| self.trace.program_order(thread).at(count as usize - 1);
         loop {
             self.in_trace.close(&mut cut, &mut closed, likely, last_in);
             if !is_spared(&cut) {

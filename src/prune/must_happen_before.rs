@@ -267,7 +267,7 @@ impl MustHappenBefore {
         if trace.thread(event) == thread {
             return trace.place(event) + 1;
         }
-        order.partition_point(|&later| !self.before(event, later)) as u32
+        order.partition_point(|later| !self.before(event, later)) as u32
     }
 
     /// A chain of events from `a` to `b` in which each must happen before the next by program
@@ -281,8 +281,8 @@ impl MustHappenBefore {
         let mut at = b;
         while trace.thread(at) != trace.thread(a) {
             // Where the knowledge of `a` entered this thread, and through which edge.
-            let order = &trace.program_order(trace.thread(at))[..=trace.place(at) as usize];
-            let entry = order[order.partition_point(|&event| !self.before(a, event))];
+            let order = trace.program_order(trace.thread(at)).until(trace.place(at) as usize + 1);
+            let entry = order.at(order.partition_point(|event| !self.before(a, event)));
             let source = self
                 .incoming(entry)
                 .find(|&source| source == a || self.before(a, source));
@@ -367,8 +367,8 @@ impl<'t> Walk<'t> {
             Some(Before::End(child)) => {
                 // The child's last event before the join; a well-formed trace has its end there. Without any, the child
                 // has ended once it is forked.
-                let before = trace.program_order(child).partition_point(|&other| other < event);
-                let last = before.checked_sub(1).map(|at| trace.program_order(child)[at]);
+                let before = trace.program_order(child).partition_point(|other| other < event);
+                let last = before.checked_sub(1).map(|at| trace.program_order(child).at(at));
                 if let Some(last) = last.or_else(|| self.fork_of.get(&child).copied()) {
                     self.edge(last, event);
                 }

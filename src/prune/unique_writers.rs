@@ -191,7 +191,7 @@ impl<'t> Needs<'t> {
         }
         let held: Vec<SectionId> = pending.iter().flat_map(|&event| self.open_at(event)).copied().collect();
         let likely = pending.first().map_or(ThreadId(0), |&event| self.trace.thread(event));
-        let last_in = |thread, count: u32| self.trace.program_order(thread)[count as usize - 1];
+        let last_in = |thread, count: u32| self.trace.program_order(thread).at(count as usize - 1);
         let mut closed = vec![0; cut.len()];
         loop {
             self.needed.clocks().close(&mut cut, &mut closed, likely, last_in);

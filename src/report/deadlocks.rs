@@ -121,9 +121,9 @@ impl Words<'_> {
     /// Whether the thread of an event holds a lock before it.
     fn holds(&self, event: EventId, lock: ObjectId) -> bool {
         let order = self.trace.program_order(self.trace.thread(event));
-        let before = &order[..self.trace.place(event) as usize];
+        let before = order.until(self.trace.place(event) as usize);
         let (mut depth, mut given_up) = (0_u32, Vec::new());
-        for (of, step) in before.iter().filter_map(|&before| Step::of(self.trace.op(before))) {
+        for (of, step) in before.filter_map(|before| Step::of(self.trace.op(before))) {
             match step {
                 _ if of != lock => {}
                 Step::Take { .. } => depth += 1,

@@ -178,12 +178,11 @@ impl Words<'_> {
         let mut known = self
             .trace
             .program_order(thread)
-            .iter()
-            .filter(|&&event| self.trace.pc(event) != 0);
+            .filter(|&event| self.trace.pc(event) != 0);
         let (first, last) = (known.next(), known.next_back());
         match first {
-            Some(&first) if event < first => format!("the start of {}", self.thread(thread)),
-            Some(first) if event > *last.unwrap_or(first) => format!("the end of {}", self.thread(thread)),
+            Some(first) if event < first => format!("the start of {}", self.thread(thread)),
+            Some(first) if event > last.unwrap_or(first) => format!("the end of {}", self.thread(thread)),
             _ => frame.place(),
         }
     }

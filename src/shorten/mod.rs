@@ -140,7 +140,7 @@ fn needed_events(
         }
     }
     while let Some(thread) = (0..counts.len()).find(|&thread| seen[thread] < counts[thread]) {
-        let event = trace.program_order(ThreadId(thread as u32))[seen[thread] as usize];
+        let event = trace.program_order(ThreadId(thread as u32)).at(seen[thread] as usize);
         seen[thread] += 1;
         include(&mut counts, event);
         let start = sources.partition_point(|&(explained, _)| explained < event);

@@ -40,7 +40,7 @@ impl Cut<'_> {
 
     fn next_unseen(&mut self) -> Option<EventId> {
         let thread = (0..self.counts.len()).find(|&thread| self.seen[thread] < self.counts[thread])?;
-        let event = self.trace.program_order(ThreadId(thread as u32))[self.seen[thread] as usize];
+        let event = self.trace.program_order(ThreadId(thread as u32)).at(self.seen[thread] as usize);
         self.seen[thread] += 1;
         Some(event)
     }
@@ -242,12 +242,12 @@ fn in_order(cut: &Cut<'_>, edges: Vec<(EventId, EventId)>) -> Option<Vec<EventId
     let mut edges = edges;
     let mut blocked = vec![0_u32; total];
     for (thread, &count) in cut.counts.iter().enumerate() {
-        let events = &trace.program_order(ThreadId(thread as u32))[..count as usize];
-        for &event in events {
+        let events = trace.program_order(ThreadId(thread as u32)).until(count as usize);
+        for event in events.clone() {
             edges.extend(order.incoming(event).map(|from| (from, event)));
         }
-        for pair in events.windows(2) {
-            blocked[number(pair[1])] += 1;
+        for event in events.skip(1) {
+            blocked[number(event)] += 1;
         }
     }
     edges.sort_unstable();
@@ -256,7 +256,7 @@ fn in_order(cut: &Cut<'_>, edges: Vec<(EventId, EventId)>) -> Option<Vec<EventId
         blocked[number(to)] += 1;
     }
     let firsts = (0..cut.counts.len()).filter(|&thread| cut.counts[thread] > 0);
-    let firsts = firsts.map(|thread| trace.program_order(ThreadId(thread as u32))[0]);
+    let firsts = firsts.map(|thread| trace.program_order(ThreadId(thread as u32)).at(0));
     let mut ready: BinaryHeap<Reverse<EventId>> = firsts
         .filter(|&event| blocked[number(event)] == 0)
         .map(Reverse)

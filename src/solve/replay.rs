@@ -286,7 +286,7 @@ impl FreedReads {
 /// Whether the end of a thread is an event, which then is what depends on its reads.
 fn ends(trace: &Trace, thread: ThreadId) -> bool {
     let last = trace.program_order(thread).last();
-    last.is_some_and(|&last| threads::Step::of(trace.op(last)) == Some(threads::Step::End))
+    last.is_some_and(|last| threads::Step::of(trace.op(last)) == Some(threads::Step::End))
 }
 
 fn is_pinned(trace: &Trace, cell: CellId) -> bool {
@@ -302,8 +302,8 @@ fn in_place(trace: &Trace, done: &[u32], event: EventId) -> bool {
         let thread = ThreadId(number as u32);
         let order = trace.program_order(thread);
         let next = order.get(done as usize);
-        let last = (done as usize).checked_sub(1).map(|last| order[last]);
+        let last = (done as usize).checked_sub(1).map(|last| order.at(last));
         thread == trace.thread(event)
-            || next.is_none_or(|&next| next >= pin.from) && last.is_none_or(|last| last <= pin.until)
+            || next.is_none_or(|next| next >= pin.from) && last.is_none_or(|last| last <= pin.until)
     })
 }

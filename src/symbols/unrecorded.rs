@@ -12,6 +12,7 @@
 
 use super::calls::{Linkage, Target, announcements, calls, linkage, mentions};
 use super::{file_name, read_file};
+use columns::Part;
 use crate::trace::{CodePosition, EventId, Op, Tables, ThreadId, Trace};
 use hashbrown::{HashMap, HashSet};
 use object::Object;
@@ -176,10 +177,10 @@ impl UnrecordedCalls {
         let mut named: Vec<(u8, Option<&str>, &str)> = Vec::new();
         for thread in (0..trace.threads() as u32).map(ThreadId) {
             let order = trace.program_order(thread);
-            let first = order.partition_point(|&event| event <= from).saturating_sub(1);
-            let behind = order.partition_point(|&event| event < until);
+            let first = order.partition_point(|event| event <= from).saturating_sub(1);
+            let behind = order.partition_point(|event| event < until);
             for at in first..=behind {
-                let (before, after) = (order.get(at).copied(), order.get(at + 1).copied());
+                let (before, after) = (order.get(at), order.get(at + 1));
                 for site in self.between(trace, before, after) {
                     let library = file_name(&self.paths[site.library]);
                     let known = match &site.target {
@@ -242,8 +243,8 @@ impl UnrecordedCalls {
     }
 
     /// The code that may synchronize unseen between an event, the `at`-th of its thread, and the next.
-    fn hidden_behind(&self, trace: &Trace, order: &[EventId], at: usize) -> Option<usize> {
-        let (before, after) = (order.get(at).copied(), order.get(at + 1).copied());
+    fn hidden_behind(&self, trace: &Trace, order: &Part<'_, EventId>, at: usize) -> Option<usize> {
+        let (before, after) = (order.get(at), order.get(at + 1));
         // The lock's own code stands directly before what announces that it is taken, and directly behind what
         // announces that it is given back.
         let announced = |event: Option<EventId>| event.filter(|&event| self.announced.contains(&trace.pc(event)));
@@ -257,17 +258,17 @@ impl UnrecordedCalls {
         others.find_map(|site| match site.target {
             Target::Function(_) => self.synchronizes[site.library].then_some(site.library),
             Target::Here => Some(site.library),
-            Target::Pointer => self.pointed_to(trace, &order[..=at], site),
+            Target::Pointer => self.pointed_to(trace, order.until(at + 1), site),
         })
     }
 
     /// The library that a call through a pointer may lead to, if that may synchronize.
-    fn pointed_to(&self, trace: &Trace, before: &[EventId], call: &Site) -> Option<usize> {
+    fn pointed_to(&self, trace: &Trace, before: Part<'_, EventId>, call: &Site) -> Option<usize> {
         let mut elsewhere = false;
         let (start, end) = call.within;
-        let recent = before.iter().rev().take(POINTER_READ);
-        for event in recent.take_while(|&&event| start < trace.pc(event) && trace.pc(event) <= end) {
-            for used in trace.cell_uses(*event).filter(|used| trace.cell(used.cell).size == 8) {
+        let recent = before.rev().take(POINTER_READ);
+        for event in recent.take_while(|&event| start < trace.pc(event) && trace.pc(event) <= end) {
+            for used in trace.cell_uses(event).filter(|used| trace.cell(used.cell).size == 8) {
                 match self.module_at(used.read) {
                     Some(row) if self.synchronizes[row] => return Some(row),
                     found => elsewhere |= found.is_some(),
@@ -308,22 +309,22 @@ impl UnrecordedCalls {
         let threads = (0..trace.threads() as u32).map(ThreadId);
         let stretches = threads.map(|thread| {
             let order = trace.program_order(thread);
-            let pairs = order.windows(2).enumerate().filter_map(|(at, pair)| {
-                let key = (trace.pc(pair[0]), trace.pc(pair[1]));
+            let pairs = order.clone().zip(order.clone().skip(1)).enumerate().filter_map(|(at, pair)| {
+                let key = (trace.pc(pair.0), trace.pc(pair.1));
                 let library = owner.get(&thread).copied().or_else(|| {
                     if let Some(&library) = known.get(&key) {
                         return library;
                     }
-                    let library = self.hidden_behind(trace, order, at);
-                    let mut between = self.between(trace, Some(pair[0]), Some(pair[1]));
+                    let library = self.hidden_behind(trace, &order, at);
+                    let mut between = self.between(trace, Some(pair.0), Some(pair.1));
                     if !between.any(|site| site.target == Target::Pointer) {
                         known.insert(key, library);
                     }
                     library
                 })?;
                 Some(Hidden {
-                    from: pair[0],
-                    until: pair[1],
+                    from: pair.0,
+                    until: pair.1,
                     library,
                 })
             });

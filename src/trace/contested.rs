@@ -64,8 +64,8 @@ impl Trace {
             contested.push(event, flags.0);
             linked.push(event, flags.1);
         }
-        let first_of_threads = self.program_order.iter().filter_map(|order| order.first());
-        first_of_threads.for_each(|&event| linked.insert(event));
+        let first_of_threads = self.program_order.iter().filter_map(|order| order.get(0));
+        first_of_threads.for_each(|event| linked.insert(event));
         for event in self.pins.events() {
             linked.insert(event);
             self.successor(event).into_iter().for_each(|next| linked.insert(next));

@@ -6,9 +6,8 @@ use super::{AccessKind, EventId, IncarnationId, Op, ThreadId, Trace};
 impl Trace {
     /// The block of a thread's own stack, which is allocated right after its start.
     pub(super) fn own_stack(&self, thread: ThreadId) -> Option<IncarnationId> {
-        let [begin, alloc, ..] = *self.program_order(thread) else {
-            return None;
-        };
+        let mut own = self.program_order(thread);
+        let (begin, alloc) = (own.next()?, own.next()?);
         match (self.op(begin), self.op(alloc)) {
             (Op::Begin, Op::Alloc { incarnation }) => Some(incarnation),
             _ => None,

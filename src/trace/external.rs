@@ -232,7 +232,7 @@ impl Trace {
     /// How many events of a thread come before `event` in π.
     #[must_use]
     pub fn events_before(&self, thread: ThreadId, event: EventId) -> u32 {
-        self.program_order(thread).partition_point(|&other| other < event) as u32
+        self.program_order(thread).partition_point(|other| other < event) as u32
     }
 
     /// The events of other threads that a pinned access keeps its place among: per thread, the
@@ -247,7 +247,7 @@ impl Trace {
                 let order = self.program_order(thread);
                 let before = self.events_before(thread, pin.from) as usize;
                 let until = self.events_before(thread, EventId(pin.until.0 + 1)) as usize;
-                (before.checked_sub(1).map(|last| order[last]), order.get(until).copied())
+                (before.checked_sub(1).map(|last| order.at(last)), order.get(until))
             })
         })
     }

@@ -11,6 +11,7 @@ use super::places::CodePlaces;
 use super::waits::Waits;
 use super::{AccessKind, Block, Cell, Cut, EventId, IncarnationId, Op, Trace};
 use crate::parallel;
+use columns::Column;
 use std::path::Path;
 use trace_format::{
     BlockDigest, BlockInfo, Ending, Event, MemRange, MemoryOrder, Op as FileOp, ProgramEnd, ReadError, Tables,
@@ -287,12 +288,12 @@ impl Builder {
     }
 
     /// The events of each thread.
-    fn program_order(&self) -> Vec<Vec<EventId>> {
-        let lengths = self.of_thread.iter().map(|&length| length as usize);
-        let mut order: Vec<Vec<EventId>> = lengths.map(Vec::with_capacity).collect();
-        for event in self.trace.events() {
-            order[self.trace.thread(event).index()].push(event);
+    fn program_order(&self) -> Vec<Column<EventId>> {
+        let mut order: Vec<Column<EventId>> = vec![Column::default(); self.of_thread.len()];
+        for (thread, events) in self.trace.in_threads.turns() {
+            events.for_each(|event| order[thread.index()].push(EventId(event)));
         }
+        order.iter_mut().for_each(Column::end);
         order
     }
 

@@ -55,6 +55,7 @@ pub use wakes::{Waiter, Wakes};
 pub use writers::Writers;
 
 use accesses::Accesses;
+use columns::{Column, Part};
 use excused::Excuses;
 use ops::Ops;
 use pins::Pins;
@@ -90,7 +91,7 @@ pub struct Trace {
     /// The events that are no accesses.
     operations: EventSet,
     /// Events of each thread, in program order.
-    program_order: Vec<Vec<EventId>>,
+    program_order: Vec<Column<EventId>>,
     accesses: Accesses,
     cells: Vec<Cell>,
     incarnations: Vec<Incarnation>,
@@ -270,8 +271,8 @@ impl Trace {
     /// The events of a thread in program order.
     #[must_use]
     #[inline]
-    pub fn program_order(&self, thread: ThreadId) -> &[EventId] {
-        &self.program_order[thread.index()]
+    pub fn program_order(&self, thread: ThreadId) -> Part<'_, EventId> {
+        self.program_order[thread.index()].all()
     }
 
     /// The event of the same thread just before.
@@ -279,7 +280,7 @@ impl Trace {
     #[inline]
     pub fn predecessor(&self, event: EventId) -> Option<EventId> {
         let (thread, place) = self.in_threads.of(event);
-        Some(self.program_order(thread)[place.checked_sub(1)? as usize])
+        Some(self.program_order(thread).at(place.checked_sub(1)? as usize))
     }
 
     /// The event of the same thread just after.
@@ -287,7 +288,6 @@ impl Trace {
     pub fn successor(&self, event: EventId) -> Option<EventId> {
         self.program_order(self.thread(event))
             .get(self.place(event) as usize + 1)
-            .copied()
     }
 
     /// The data or atomic access that an event is, if it is one (`free` is: it writes).

@@ -2,6 +2,7 @@
 
 use super::{AccessKind, CodePosition, EventId, Op, Tables, ThreadId, Trace, TraceId};
 use checker::Recording;
+use columns::Part;
 use trace_format::{Event, MemRange, Op as FileOp};
 
 impl Trace {
@@ -93,7 +94,7 @@ impl Recording for Trace {
         self.threads()
     }
 
-    fn program_order(&self, thread: ThreadId) -> &[EventId] {
+    fn program_order(&self, thread: ThreadId) -> Part<'_, EventId> {
         self.program_order(thread)
     }
 }

@@ -50,7 +50,7 @@ pub fn feasible(trace: &Trace, grounds: Grounds, (a, b): (EventId, EventId), fac
             return Some(true);
         }
         for thread in 0..trace.threads() {
-            let Some(&event) = trace.program_order(ThreadId(thread as u32)).get(done[thread] as usize) else {
+            let Some(event) = trace.program_order(ThreadId(thread as u32)).get(done[thread] as usize) else {
                 continue;
             };
             if !ready(trace, &order, done, event) {

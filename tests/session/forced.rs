@@ -51,17 +51,17 @@ pub fn prefix(trace: &Trace, slices: &[(u32, usize)]) -> Vec<Step> {
     let mut steps = Vec::new();
     for &(thread, events) in slices {
         let from = done[thread as usize];
-        let events = &trace.program_order(ThreadId(thread))[from..from + events];
+        let events = trace.program_order(ThreadId(thread)).part(from..from + events);
         done[thread as usize] += events.len();
-        steps.extend(events.iter().map(|&event| Step::of(trace, event, None)));
+        steps.extend(events.map(|event| Step::of(trace, event, None)));
     }
     steps
 }
 
 /// How many events a thread has before the first one that `is_it`.
 fn before(trace: &Trace, thread: u32, is_it: impl Fn(Op) -> bool) -> usize {
-    let events = trace.program_order(ThreadId(thread));
-    events.iter().position(|&event| is_it(trace.op(event))).unwrap()
+    let mut events = trace.program_order(ThreadId(thread));
+    events.position(|event| is_it(trace.op(event))).unwrap()
 }
 
 pub fn all(trace: &Trace, thread: u32) -> usize {
@@ -267,9 +267,9 @@ fn a_lost_update_can_be_forced_and_a_crash() {
         let recorded = trace(&first);
         let joins = before(&recorded, MAIN, |op| matches!(op, Op::Join { .. }));
         let reads = |thread| {
-            let events = recorded.program_order(ThreadId(thread));
-            let is_read = |&event: &EventId| Step::of(&recorded, event, None).kind == plan::kind::READ;
-            events.iter().rposition(is_read).unwrap() + 1
+            let mut events = recorded.program_order(ThreadId(thread));
+            let is_read = |event: EventId| Step::of(&recorded, event, None).kind == plan::kind::READ;
+            events.rposition(is_read).unwrap() + 1
         };
         let steps = prefix(
             &recorded,
@@ -288,7 +288,7 @@ fn who_wakes_is_chosen() {
     let recorded = trace(&session.run(&[], Settings::fifo()).unwrap());
     let is_notify = |op| matches!(op, Op::Notify { .. });
     let until = before(&recorded, MAIN, is_notify);
-    let notify = recorded.program_order(ThreadId(MAIN))[until];
+    let notify = recorded.program_order(ThreadId(MAIN)).at(until);
     let mut steps: Vec<Step> = (0..=notify.0 as usize)
         .map(|event| Step::of(&recorded, EventId(event as _), None))
         .collect();
@@ -315,7 +315,7 @@ fn a_wait_times_out_where_the_prefix_says_so() {
         &recorded,
         &[(MAIN, joins), (SECOND, waits(SECOND)), (FIRST, waits(FIRST))],
     );
-    let ends = recorded.program_order(ThreadId(FIRST))[waits(FIRST)];
+    let ends = recorded.program_order(ThreadId(FIRST)).at(waits(FIRST));
     steps.push(Step {
         choice: Choice::TimesOut(true),
         ..Step::of(&recorded, ends, None)

@@ -30,7 +30,7 @@ fn run(words: u32) -> (Ran, Trace) {
 fn a_thread_shows_its_registers_and_its_stack_before_what_others_can_tell() {
     let (ran, trace) = run(32);
     for (kind, what) in [(kind::ATOMIC_RMW, "an atomic operation"), (kind::ACQUIRE, "a lock")] {
-        let own = trace.program_order(ThreadId(1)).iter().copied();
+        let own = trace.program_order(ThreadId(1));
         let mut own = own.filter(|&event| Step::of(&trace, event, None).kind == kind);
         let event = own.next().expect("the thread does that");
         let mut shown = ran.pictures.iter().filter(|picture| {

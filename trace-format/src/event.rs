@@ -27,6 +27,20 @@ macro_rules! index {
                 self.0 as usize
             }
         }
+
+        impl From<u32> for $name {
+            #[inline]
+            fn from(number: u32) -> $name {
+                $name(number)
+            }
+        }
+
+        impl From<$name> for u32 {
+            #[inline]
+            fn from(index: $name) -> u32 {
+                index.0
+            }
+        }
     };
 }
 

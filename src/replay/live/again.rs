@@ -121,7 +121,7 @@ fn sameness(comparison: &mut Comparison<'_>, trace: &Trace, live: &Trace, plan: 
         let thread = ThreadId(thread as u32);
         let known = thread.index() < trace.threads();
         let before = if known { trace.program_order(thread).len() } else { 0 };
-        live.program_order(thread).get(before).copied()
+        live.program_order(thread).get(before)
     });
     match more {
         Some(event) => Sameness::More(event),

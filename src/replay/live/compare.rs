@@ -81,15 +81,15 @@ impl<'t> Comparison<'t> {
             let event = plan.event(step);
             let thread = self.recorded.thread(event);
             let known = thread.index() < self.live.threads();
-            let events = if known { self.live.program_order(thread) } else { &[] };
+            let events = known.then(|| self.live.program_order(thread));
             let at = next[thread.index()];
             next[thread.index()] += 1;
-            match events.get(at) {
+            match events.and_then(|events| events.get(at)) {
                 None if parked.contains(&thread) => {}
                 None => {
                     compared.missing.get_or_insert(step);
                 }
-                Some(&done) => {
+                Some(done) => {
                     if let Some(difference) = self.difference(event, done) {
                         compared.difference = Some((step, done, difference));
                         return compared;
@@ -216,8 +216,8 @@ impl<'t> Comparison<'t> {
 
 /// The stack of a thread: what it allocates as it begins.
 fn stack(trace: &Trace, thread: ThreadId) -> Option<Stack> {
-    let mut first = trace.program_order(thread).iter().take(2);
-    first.find_map(|&event| match trace.op(event) {
+    let mut first = trace.program_order(thread).take(2);
+    first.find_map(|event| match trace.op(event) {
         Op::Alloc { incarnation } => {
             let block = trace.incarnation(incarnation);
             Some(Stack {

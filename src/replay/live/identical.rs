@@ -176,7 +176,7 @@ impl<'t> Run<'t> {
             return true;
         }
         self.done[thread] += 1;
-        let recorded = trace.program_order(event.thread)[at];
+        let recorded = trace.program_order(event.thread).at(at);
         if trace.pc(recorded) != event.pc {
             return false;
         }

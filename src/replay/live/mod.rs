@@ -347,13 +347,9 @@ fn outcome(
         let thread = trace.thread(plan.event(step));
         let before = plan.events().take(step);
         let nth = before.filter(|&event| trace.thread(event) == thread).count();
-        let events = if thread.index() < live.threads() {
-            live.program_order(thread)
-        } else {
-            &[]
-        };
-        let did = |&done: &EventId| Actual::Did(done, Difference::Event);
-        events.get(nth).map_or(Actual::Unrecorded, did)
+        let events = (thread.index() < live.threads()).then(|| live.program_order(thread));
+        let done = events.and_then(|events| events.get(nth));
+        done.map_or(Actual::Unrecorded, |done| Actual::Did(done, Difference::Event))
     };
     match stopped.standing {
         Standing::Diverged => diverged(step, instead()),
@@ -476,7 +472,7 @@ fn died_of_use(
 fn done(trace: &Trace, live: &Trace, event: EventId) -> Option<Shown> {
     let thread = trace.thread(event);
     let nth = trace.place(event) as usize;
-    let done = *live.program_order(thread).get(nth)?;
+    let done = live.program_order(thread).get(nth)?;
     Some(Shown {
         event,
         pc: live.pc(done),

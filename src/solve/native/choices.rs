@@ -197,7 +197,7 @@ impl Search<'_, '_> {
             }
             let last = common
                 .checked_sub(1)
-                .map(|place| trace.program_order(thread)[place as usize]);
+                .map(|place| trace.program_order(thread).at(place as usize));
             if let Some(last) = last.filter(|&last| !self.known(clocks, last, event)) {
                 new |= self.put(state, clocks, last, event)?;
             }

@@ -233,7 +233,7 @@ impl<'s> Looked<'s> {
         let mut places = first.to_vec();
         let mut heads = std::collections::BinaryHeap::new();
         let head = |thread: ThreadId, place: u32| {
-            let event = (place < cut[thread.index()]).then(|| trace.program_order(thread)[place as usize])?;
+            let event = (place < cut[thread.index()]).then(|| trace.program_order(thread).at(place as usize))?;
             (!self.has(trace, event)).then_some(std::cmp::Reverse(event))
         };
         for (thread, &place) in (0..).map(ThreadId).zip(first) {

@@ -289,7 +289,7 @@ impl<'s, 't> Search<'s, 't> {
             for thread in 0..state.cut.len() {
                 if state.closed[thread] < state.cut[thread] {
                     state.closed[thread] = state.cut[thread];
-                    let last = trace.program_order(ThreadId(thread as u32))[state.cut[thread] as usize - 1];
+                    let last = trace.program_order(ThreadId(thread as u32)).at(state.cut[thread] as usize - 1);
                     self.native.needs.relation().raise(&mut state.cut, last);
                     grown = true;
                 }

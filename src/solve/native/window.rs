@@ -229,7 +229,7 @@ impl<'s, 't> Window<'s, 't> {
             Some(number) => number,
             None => {
                 let place = self.looked.next(thread, place).expect("the thread has a further one");
-                self.decode(self.native.trace.program_order(thread)[place as usize])
+                self.decode(self.native.trace.program_order(thread).at(place as usize))
             }
         }
     }
