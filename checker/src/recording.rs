@@ -1,6 +1,6 @@
 //! What the checker is given: the events of a trace as they stand in its file, and its tables.
 
-use columns::{Column, Part};
+use columns::{Column, Excerpt};
 use std::fmt;
 use trace_format::{
     CodePosition, Event, EventId, MemRange, MemoryOrder, Op, ReadError, Tables, ThreadId, TraceFile, TraceId,
@@ -29,7 +29,7 @@ pub trait Recording: fmt::Debug + Sync {
     /// How many threads it has. That of every event is below.
     fn threads(&self) -> usize;
     /// The events of a thread, in order. Whether they are that, the checker looks for itself.
-    fn program_order(&self, thread: ThreadId) -> Part<'_, EventId>;
+    fn program_order(&self, thread: ThreadId) -> Excerpt<'_, EventId>;
 }
 
 /// The events of a trace in memory.
@@ -136,7 +136,7 @@ impl Recording for Events {
         self.program_order.len()
     }
 
-    fn program_order(&self, thread: ThreadId) -> Part<'_, EventId> {
+    fn program_order(&self, thread: ThreadId) -> Excerpt<'_, EventId> {
         self.program_order[thread.index()].all()
     }
 }

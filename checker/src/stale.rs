@@ -1,10 +1,10 @@
 //! Stale pointers: which reads are of pointers that their threads follow, and what a pointer then points to.
 
-use columns::Part;
 use crate::Checker;
 use crate::bytes::Block;
 use crate::recording::Access;
 use crate::state::State;
+use columns::Excerpt;
 use std::ops::Range;
 use trace_format::{EventId, Op};
 
@@ -40,7 +40,7 @@ pub(crate) fn pointer(checker: &Checker<'_>, read: EventId) -> Option<u64> {
 }
 
 /// The addresses of a thread's stack, which is allocated right after its start.
-fn stack_of(checker: &Checker<'_>, own: &Part<'_, EventId>) -> Range<u64> {
+fn stack_of(checker: &Checker<'_>, own: &Excerpt<'_, EventId>) -> Range<u64> {
     match (own.get(0), own.get(1)) {
         (Some(begin), Some(alloc)) => match (checker.recording.op(begin), checker.recording.op(alloc)) {
             (Op::Begin, Op::Alloc { addr, size }) => addr..addr.saturating_add(size),

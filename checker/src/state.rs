@@ -1,6 +1,5 @@
 //! The state machine: what holds after the events executed so far, and what the next one does.
 
-use columns::Part;
 use crate::Checker;
 use crate::bytes::BlockId;
 use crate::conditions::{Condition, Waiter};
@@ -11,6 +10,7 @@ use crate::outside::Outside;
 use crate::recording::Access;
 use crate::rounds::Rounds;
 use crate::validate::earliest_deadline;
+use columns::Excerpt;
 use std::collections::BTreeMap;
 use trace_format::{EventId, ObjectId, ObjectKind, Op, ThreadId, WaitOutcome};
 
@@ -24,7 +24,7 @@ pub(crate) struct Progress<'a> {
 
 impl Progress<'_> {
     /// The events of a thread that have happened, and those that have not.
-    pub(crate) fn split(&self, thread: usize) -> (Part<'_, EventId>, Part<'_, EventId>) {
+    pub(crate) fn split(&self, thread: usize) -> (Excerpt<'_, EventId>, Excerpt<'_, EventId>) {
         let all = self.checker.recording.program_order(ThreadId(thread as u32));
         let done = self.done[thread] as usize;
         (all.until(done), all.from(done))

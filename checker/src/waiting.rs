@@ -97,13 +97,11 @@ impl State<'_> {
     /// Whether a thread is between the beginning and the end of an initialization.
     fn initializes(&self, thread: ThreadId, once: ObjectId) -> bool {
         let (done, _) = self.progress.split(thread.index());
-        let of_it = done
-            .rev()
-            .find_map(|event| match self.checker.recording.op(event) {
-                Op::OnceBegin { once: begun } if begun == once => Some(true),
-                Op::OnceEnd { once: ended } if ended == once => Some(false),
-                _ => None,
-            });
+        let of_it = done.rev().find_map(|event| match self.checker.recording.op(event) {
+            Op::OnceBegin { once: begun } if begun == once => Some(true),
+            Op::OnceEnd { once: ended } if ended == once => Some(false),
+            _ => None,
+        });
         of_it.unwrap_or(false)
     }
 

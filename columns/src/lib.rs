@@ -130,7 +130,7 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
     /// Gives the numbers of the last block all their bits again.
     fn unpack_last(&mut self) {
         let begin = (self.len - 1) / BLOCK * BLOCK;
-        let numbers: Vec<T> = self.part(begin..self.len).collect();
+        let numbers: Vec<T> = self.excerpt(begin..self.len).collect();
         if let Some(block) = self.blocks.pop() {
             self.bytes.truncate(block.at() + WORD);
         }
@@ -211,8 +211,8 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
 
     /// All of them.
     #[must_use]
-    pub fn all(&self) -> Part<'_, T> {
-        self.part(0..self.len)
+    pub fn all(&self) -> Excerpt<'_, T> {
+        self.excerpt(0..self.len)
     }
 
     /// Those at some places.
@@ -220,9 +220,14 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
     /// # Panics
     /// If these are not all there.
     #[must_use]
-    pub fn part(&self, places: Range<usize>) -> Part<'_, T> {
+    pub fn excerpt(&self, places: Range<usize>) -> Excerpt<'_, T> {
         assert!(places.start <= places.end && places.end <= self.len);
-        Part { of: self, places }
+        Excerpt {
+            blocks: &self.blocks,
+            bytes: &self.bytes,
+            places,
+            of: PhantomData,
+        }
     }
 
     /// Bytes of memory that it takes.
@@ -248,20 +253,41 @@ impl<T: Copy + From<u32> + Into<u32>> FromIterator<T> for Column<T> {
 }
 
 /// Some numbers of a column, one after the other.
-pub struct Part<'c, T = u32> {
-    of: &'c Column<T>,
+pub struct Excerpt<'c, T = u32> {
+    blocks: &'c [Block],
+    bytes: &'c [u8],
     places: Range<usize>,
+    of: PhantomData<T>,
 }
 
-impl<T> Clone for Part<'_, T> {
-    fn clone(&self) -> Self {
-        let Part { of, ref places } = *self;
-        let places = places.clone();
-        Part { of, places }
+/// Nothing.
+impl<T> Default for Excerpt<'_, T> {
+    fn default() -> Self {
+        Excerpt {
+            blocks: &[],
+            bytes: &[],
+            places: 0..0,
+            of: PhantomData,
+        }
     }
 }
 
-impl<'c, T: Copy + From<u32> + Into<u32>> Part<'c, T> {
+impl<T> Clone for Excerpt<'_, T> {
+    fn clone(&self) -> Self {
+        Excerpt {
+            places: self.places.clone(),
+            ..*self
+        }
+    }
+}
+
+impl<'c, T: Copy + From<u32> + Into<u32>> Excerpt<'c, T> {
+    /// That at a place of the column.
+    #[inline]
+    fn number(&self, place: usize) -> T {
+        self.blocks[place / BLOCK].get(self.bytes, place % BLOCK).into()
+    }
+
     /// The number at a place among them.
     ///
     /// # Panics
@@ -270,7 +296,7 @@ impl<'c, T: Copy + From<u32> + Into<u32>> Part<'c, T> {
     #[inline]
     pub fn at(&self, place: usize) -> T {
         debug_assert!(place < self.len());
-        self.of.at(self.places.start + place)
+        self.number(self.places.start + place)
     }
 
     /// The number at a place among them, if there is one.
@@ -307,11 +333,11 @@ impl<'c, T: Copy + From<u32> + Into<u32>> Part<'c, T> {
     /// If these are not all there.
     #[must_use]
     #[inline]
-    pub fn part(&self, places: Range<usize>) -> Part<'c, T> {
+    pub fn excerpt(&self, places: Range<usize>) -> Excerpt<'c, T> {
         assert!(places.start <= places.end && places.end <= self.len());
-        Part {
-            of: self.of,
+        Excerpt {
             places: self.places.start + places.start..self.places.start + places.end,
+            ..*self
         }
     }
 
@@ -321,8 +347,8 @@ impl<'c, T: Copy + From<u32> + Into<u32>> Part<'c, T> {
     /// If there are not so many.
     #[must_use]
     #[inline]
-    pub fn from(&self, place: usize) -> Part<'c, T> {
-        self.part(place..self.len())
+    pub fn from(&self, place: usize) -> Excerpt<'c, T> {
+        self.excerpt(place..self.len())
     }
 
     /// So many of the first ones.
@@ -331,8 +357,8 @@ impl<'c, T: Copy + From<u32> + Into<u32>> Part<'c, T> {
     /// If there are not so many.
     #[must_use]
     #[inline]
-    pub fn until(&self, place: usize) -> Part<'c, T> {
-        self.part(0..place)
+    pub fn until(&self, place: usize) -> Excerpt<'c, T> {
+        self.excerpt(0..place)
     }
 
     /// How many of the first ones are such, if none of the others is.
@@ -342,7 +368,7 @@ impl<'c, T: Copy + From<u32> + Into<u32>> Part<'c, T> {
         let (mut low, mut high) = (self.places.start, self.places.end);
         while low < high {
             let middle = low + (high - low) / 2;
-            match is_such(self.of.at(middle)) {
+            match is_such(self.number(middle)) {
                 true => low = middle + 1,
                 false => high = middle,
             }
@@ -351,13 +377,13 @@ impl<'c, T: Copy + From<u32> + Into<u32>> Part<'c, T> {
     }
 }
 
-impl<T: Copy + From<u32> + Into<u32>> Iterator for Part<'_, T> {
+impl<T: Copy + From<u32> + Into<u32>> Iterator for Excerpt<'_, T> {
     type Item = T;
 
     #[inline]
     fn next(&mut self) -> Option<T> {
         let place = self.places.next()?;
-        Some(self.of.at(place))
+        Some(self.number(place))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -367,25 +393,25 @@ impl<T: Copy + From<u32> + Into<u32>> Iterator for Part<'_, T> {
     #[inline]
     fn nth(&mut self, further: usize) -> Option<T> {
         let place = self.places.nth(further)?;
-        Some(self.of.at(place))
+        Some(self.number(place))
     }
 
     fn last(self) -> Option<T> {
-        Part::last(&self)
+        Excerpt::last(&self)
     }
 }
 
-impl<T: Copy + From<u32> + Into<u32>> DoubleEndedIterator for Part<'_, T> {
+impl<T: Copy + From<u32> + Into<u32>> DoubleEndedIterator for Excerpt<'_, T> {
     #[inline]
     fn next_back(&mut self) -> Option<T> {
         let place = self.places.next_back()?;
-        Some(self.of.at(place))
+        Some(self.number(place))
     }
 }
 
-impl<T: Copy + From<u32> + Into<u32>> ExactSizeIterator for Part<'_, T> {}
+impl<T: Copy + From<u32> + Into<u32>> ExactSizeIterator for Excerpt<'_, T> {}
 
-impl<T: Copy + From<u32> + Into<u32> + fmt::Debug> fmt::Debug for Part<'_, T> {
+impl<T: Copy + From<u32> + Into<u32> + fmt::Debug> fmt::Debug for Excerpt<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }
@@ -433,11 +459,12 @@ mod tests {
             if count > 0 {
                 let (from, until) = (random.usize(0..count), random.usize(0..=count));
                 let (from, until) = (from.min(until), from.max(until));
-                let part = column.part(from..until);
-                assert!(part.clone().eq(all[from..until].iter().copied()));
-                let middle = part.len() / 2;
+                let excerpt = column.excerpt(from..until);
+                assert!(excerpt.clone().eq(all[from..until].iter().copied()));
+                let middle = excerpt.len() / 2;
                 assert!(
-                    part.part(middle..part.len())
+                    excerpt
+                        .excerpt(middle..excerpt.len())
                         .eq(all[from + middle..until].iter().copied())
                 );
             }
@@ -476,9 +503,9 @@ mod tests {
         for _ in 0..1000 {
             let (from, until) = (random.usize(0..500), random.usize(500..1000));
             let bound = random.u32(..) >> random.u32(0..32);
-            let part = column.part(from..until);
+            let excerpt = column.excerpt(from..until);
             let point = all[from..until].partition_point(|&number| number < bound);
-            assert_eq!(part.partition_point(|number| number < bound), point);
+            assert_eq!(excerpt.partition_point(|number| number < bound), point);
         }
     }
 

@@ -312,8 +312,8 @@ impl Case<'_, '_> {
         let known = self.known;
         let thread = known.trace.thread(stretch.first);
         let open = |event| known.sections.open_after(thread, known.trace.place(event));
-        let now = open(stretch.second);
-        let kept = open(stretch.first).iter().copied().filter(|id| now.contains(id));
+        let now: Vec<SectionId> = open(stretch.second).collect();
+        let kept = open(stretch.first).filter(|id| now.contains(id));
         kept.collect()
     }
 
@@ -327,7 +327,7 @@ impl Case<'_, '_> {
             .open_after(known.trace.thread(between), known.trace.place(between));
         let pairs = held
             .iter()
-            .flat_map(|&own| theirs.iter().map(move |&other| (own, other)));
+            .flat_map(|&own| theirs.clone().map(move |other| (own, other)));
         pairs
             .into_iter()
             .find(|&(own, other)| section(own).excludes(section(other)))

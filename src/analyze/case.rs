@@ -562,7 +562,7 @@ impl<'d> Case<'d, '_> {
         }
         let threads = (0..trace.threads() as u32).map(ThreadId);
         let open = threads.flat_map(|thread| sections.open_after(thread, trace.events_before(thread, a)));
-        let readers = open.map(|&id| sections.get(id)).filter(|section| section.shared);
+        let readers = open.map(|id| sections.get(id)).filter(|section| section.shared);
         let readers = readers.map(|section| (section.lock, section.thread));
         // Memory that is not contested tells nobody of anything, unless somebody else has allocated it.
         let tells = |&event: &EventId| {

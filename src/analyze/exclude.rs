@@ -184,7 +184,9 @@ impl Decider<'_> {
             return trace.predecessor(step[1]);
         }
         let last = |event: EventId| {
-            let before = trace.program_order(trace.thread(event)).until(trace.place(event) as usize);
+            let before = trace
+                .program_order(trace.thread(event))
+                .until(trace.place(event) as usize);
             (before.rev())
                 .take(SEARCHED_FOR_PIN)
                 .find(|&event| trace.pin(event).is_some())

@@ -46,7 +46,7 @@ impl Intent {
         }
         let lines = self.threads.keep_from_interrupting(interrupted, by)?;
         let between = trace.place(from) as usize + 1..trace.place(to) as usize;
-        let mut between = trace.program_order(interrupted).part(between);
+        let mut between = trace.program_order(interrupted).excerpt(between);
         // Who waits lets the others run, whatever their priority.
         let gives_way = between.any(|event| may_wait(trace, event));
         (!gives_way).then_some(Refutation::Priority { interrupted, by, lines })

@@ -176,7 +176,7 @@ fn shows(known: &Decider<'_>, schedule: &Schedule) -> bool {
         let end = done[slice.thread.index()];
         let begin = end - slice.events as usize;
         done[slice.thread.index()] = begin;
-        trace.program_order(slice.thread).part(begin..end).rev()
+        trace.program_order(slice.thread).excerpt(begin..end).rev()
     });
     let writes = |&event: &EventId| {
         let access = trace.access(event).filter(|access| access.kind.writes());

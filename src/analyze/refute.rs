@@ -34,11 +34,11 @@ impl Decider<'_> {
         let acquired_after = |own: EventId, since: Option<EventId>, lock: ObjectId| {
             let order = self.trace.program_order(self.trace.thread(own));
             let from = since.map_or(0, |event| self.trace.place(event) as usize + 1);
-            let takes = order.part(from..self.trace.place(own) as usize).find(|&event| {
-                    self.sections
-                        .opened_by(event)
-                        .is_some_and(|id| self.sections.get(id).lock == lock)
-                });
+            let takes = order.excerpt(from..self.trace.place(own) as usize).find(|&event| {
+                self.sections
+                    .opened_by(event)
+                    .is_some_and(|id| self.sections.get(id).lock == lock)
+            });
             takes.unwrap_or(own)
         };
         Refutation::LockHistory {

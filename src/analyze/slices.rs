@@ -46,7 +46,7 @@ impl Slice {
                 // A read-modify-write reads what it writes.
                 let from = std::mem::replace(until, (place + 1).max(*until));
                 let until = place as usize + 1;
-                for event in trace.program_order(thread).part(until.min(from as usize)..until) {
+                for event in trace.program_order(thread).excerpt(until.min(from as usize)..until) {
                     let access = trace.access(event).filter(|access| access.kind.reads());
                     open.extend(
                         access

@@ -138,17 +138,18 @@ impl Case<'_, '_> {
         self.common_lock(way).is_none() && !with_ending(&way.goal(), |ending| needs.exclude(ending))
     }
 
-    fn sections_at(&self, event: EventId) -> &[SectionId] {
+    fn sections_at(&self, event: EventId) -> Vec<SectionId> {
         let known = self.known;
-        known
+        let open = known
             .sections
-            .open_after(known.trace.thread(event), known.trace.place(event))
+            .open_after(known.trace.thread(event), known.trace.place(event));
+        open.collect()
     }
 
     /// The sections that a thread is in at both.
     fn held_throughout(&self, one: EventId, other: EventId) -> Vec<SectionId> {
         let there = self.sections_at(other);
-        let both = self.sections_at(one).iter().copied();
+        let both = self.sections_at(one).into_iter();
         both.filter(|id| there.contains(id)).collect()
     }
 
@@ -169,17 +170,17 @@ impl Case<'_, '_> {
             let theirs = self.held_throughout(update.of_first, update.of_second);
             let around_first = way
                 .first_sees()
-                .then(|| excludes(self.sections_at(reads.first), &theirs));
+                .then(|| excludes(&self.sections_at(reads.first), &theirs));
             return around_first
                 .flatten()
-                .or_else(|| excludes(self.sections_at(reads.second), &theirs));
+                .or_else(|| excludes(&self.sections_at(reads.second), &theirs));
         }
         // And here the reads around a write.
         let own = self.held_throughout(reads.first, reads.second);
-        excludes(&own, self.sections_at(update.of_first)).or_else(|| {
+        excludes(&own, &self.sections_at(update.of_first)).or_else(|| {
             let behind = update.of_second > update.of_first;
             behind
-                .then(|| excludes(&own, self.sections_at(update.of_second)))
+                .then(|| excludes(&own, &self.sections_at(update.of_second)))
                 .flatten()
         })
     }

@@ -127,8 +127,7 @@ fn waiting(trace: &Trace, sections: &Sections, scope: Option<&Scope>) -> Vec<Wai
     let held_at = |event: EventId| {
         let open = sections.open_after(trace.thread(event), trace.place(event));
         let mut held: Vec<(ObjectId, bool)> = open
-            .iter()
-            .map(|&id| (sections.get(id).lock, sections.get(id).shared))
+            .map(|id| (sections.get(id).lock, sections.get(id).shared))
             .collect();
         held.sort_unstable();
         held

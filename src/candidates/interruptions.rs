@@ -303,8 +303,9 @@ impl Walk<'_> {
     }
 
     /// The sections that a thread is in at an event.
-    fn open_at(&self, thread: ThreadId, event: EventId) -> &[SectionId] {
-        self.sections.open_after(thread, self.trace.place(event))
+    fn open_at(&self, thread: ThreadId, event: EventId) -> Vec<SectionId> {
+        let open = self.sections.open_after(thread, self.trace.place(event));
+        open.collect()
     }
 
     /// A lock that the thread holds at both, and not all the time.

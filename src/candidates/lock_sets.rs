@@ -93,7 +93,7 @@ pub fn lock_set_warnings(trace: &Trace, sections: &Sections) -> Vec<LockSetWarni
 /// The locks that a thread holds at one of its events, those that it holds as a reader only if it reads.
 fn held_at(trace: &Trace, sections: &Sections, event: EventId, writes: bool) -> Vec<ObjectId> {
     let open = sections.open_after(trace.thread(event), trace.place(event));
-    let sections = open.iter().map(|&id| sections.get(id));
+    let sections = open.map(|id| sections.get(id));
     sections
         .filter(|section| !(writes && section.shared))
         .map(|section| section.lock)

@@ -9,7 +9,8 @@ use super::groups::{Crowded, FEW_THREADS};
 use super::site::{Held, Key, place, sites};
 use super::{Scope, positions_of};
 use crate::prune::{LockContextId, LockContexts};
-use crate::trace::{Access, CellId, CodePosition, EventId, ThreadId, Trace};
+use crate::trace::{Access, CellId, CodePosition, EventId, EventSet, ThreadId, Trace};
+use columns::Column;
 use hashbrown::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -53,8 +54,8 @@ pub(super) struct SpotPair {
 #[derive(Default)]
 pub(super) struct Spots {
     pub(super) list: Vec<Spot>,
-    /// The spot of each access, or [`NONE`], until that is known from the cells.
-    of_access: Vec<u32>,
+    /// The spot of each access and one, or 0, until that is known from the cells.
+    of_access: Column,
     /// The number of each cell of the trace among those that are shared and not crowded, or [`NONE`].
     number: Vec<u32>,
     /// By the number of a cell, where its accesses begin; once they are sorted, where its rows of `parts` do.
@@ -70,6 +71,11 @@ pub(super) struct Spots {
 }
 
 const NONE: u32 = u32::MAX;
+
+/// The spot of an access that has one.
+fn spot_of(of_access: &Column, access: EventId) -> u32 {
+    of_access.at(access.index()) - 1
+}
 
 /// Is given a cell, and its accesses at two spots.
 type EachCell<'e> = dyn FnMut(u32, &[EventId], &[EventId]) -> ControlFlow<()> + 'e;
@@ -159,7 +165,6 @@ impl Spots {
         drop(seen);
         let mut next = found.starts.clone();
         found.accesses = vec![EventId(0); found.starts[found.starts.len() - 1] as usize];
-        found.of_access = vec![NONE; trace.len()];
         let mut known = Numbers::default();
         for access in trace.contested().filter(in_scope) {
             let id = access.event;
@@ -175,7 +180,7 @@ impl Spots {
             if is_shared {
                 let pc = scope.map_or_else(|| place(trace, access), |scope| scope.positions[&access.event]);
                 let key = (trace.thread(access.event), pc, access.kind.part());
-                found.of_access[id.index()] = known.of(key, || {
+                let spot = known.of(key, || {
                     found.list.push(Spot {
                         key,
                         accesses: Vec::new(),
@@ -183,8 +188,11 @@ impl Spots {
                     });
                     found.list.len() as u32 - 1
                 });
+                found.of_access.push_many(0, id.index() - found.of_access.len());
+                found.of_access.push(spot + 1);
             }
         }
+        found.of_access.end();
         drop(next);
         let crowded = found.take_crowded(trace, contexts);
         found.order();
@@ -209,7 +217,7 @@ impl Spots {
             };
             let accesses = &self.accesses[self.starts[*number as usize] as usize..*until as usize];
             threads.clear();
-            let key = |id: EventId| self.list[self.of_access[id.index()] as usize].key;
+            let key = |id: EventId| self.list[spot_of(&self.of_access, id) as usize].key;
             let is_crowded = accesses.iter().any(|&id| {
                 threads.insert(key(id).0);
                 threads.len() > FEW_THREADS
@@ -249,7 +257,7 @@ impl Spots {
             self.starts.push(self.parts.len() as u32);
             let accesses = &mut self.accesses[bounds[0] as usize..bounds[1] as usize];
             for &id in &*accesses {
-                let spot = self.of_access[id.index()];
+                let spot = spot_of(&self.of_access, id);
                 let count = &mut next[spot as usize];
                 if *count == 0 {
                     met.push(spot);
@@ -265,7 +273,7 @@ impl Spots {
             of_cell.clear();
             of_cell.extend_from_slice(accesses);
             for &id in &of_cell {
-                let next = &mut next[self.of_access[id.index()] as usize];
+                let next = &mut next[spot_of(&self.of_access, id) as usize];
                 accesses[*next as usize] = id;
                 *next += 1;
             }
@@ -278,25 +286,23 @@ impl Spots {
 
     /// Fills in the accesses of each spot.
     fn fill(&mut self, contexts: &LockContexts) {
-        let mut is_wanted = vec![false; self.of_access.len()];
-        self.accesses.iter().for_each(|id| is_wanted[id.index()] = true);
+        let mut wanted = EventSet::none_of(self.of_access.len());
+        self.accesses.iter().for_each(|&id| wanted.insert(id));
         let mut lengths = vec![0; self.list.len()];
-        for (&spot, _) in self.of_access.iter().zip(&is_wanted).filter(|(_, wanted)| **wanted) {
-            lengths[spot as usize] += 1;
-        }
-        let of_access = std::mem::take(&mut self.of_access);
+        wanted.events().for_each(|id| lengths[spot_of(&self.of_access, id) as usize] += 1);
         for (spot, length) in self.list.iter_mut().zip(lengths) {
             spot.accesses.reserve_exact(length);
         }
-        for (id, _) in is_wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
-            let spot = &mut self.list[of_access[id] as usize];
-            let id = EventId(id as u32);
+        for id in wanted.events() {
+            let spot = spot_of(&self.of_access, id);
+            let spot = &mut self.list[spot as usize];
             spot.accesses.push(id);
             let held = contexts.of_access(id);
             if spot.contexts.last() != Some(&held) {
                 spot.contexts.push(held);
             }
         }
+        self.of_access = Column::default();
         for spot in &mut self.list {
             spot.contexts.sort_unstable();
             spot.contexts.dedup();

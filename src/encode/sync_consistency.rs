@@ -57,8 +57,8 @@ impl Encoder<'_> {
     /// Writes down that two sections on one lock do not overlap. Returns whether that is new.
     pub fn constrain_sections(&mut self, a: SectionId, b: SectionId) -> bool {
         let key = (a.min(b), a.max(b));
-        let (first, second) = (*self.sections.get(key.0), *self.sections.get(key.1));
-        if !first.excludes(&second) || self.lock_pairs.contains_key(&key) {
+        let (first, second) = (self.sections.get(key.0), self.sections.get(key.1));
+        if !first.excludes(second) || self.lock_pairs.contains_key(&key) {
             return false;
         }
         let fact = self.new_fact(Fact::Lock {
@@ -228,7 +228,7 @@ impl Encoder<'_> {
     }
 
     fn failed_acquire(&mut self, attempt: EventId, lock: ObjectId, shared: bool) {
-        let possible = self.sections.on(lock).iter().copied().filter(|&id| {
+        let possible = self.sections.on(lock).filter(|&id| {
             let section = self.sections.get(id);
             section.denies(shared)
                 && section
@@ -246,7 +246,7 @@ impl Encoder<'_> {
         let fact = self.new_fact(Fact::FailedAcquire { attempt, holders });
         let mut options = Vec::with_capacity(possible.len());
         for id in possible {
-            let section = *self.sections.get(id);
+            let section = self.sections.get(id);
             let around = section.acquire.is_none_or(|acquire| acquire < attempt)
                 && section.release.is_none_or(|release| attempt < release);
             let choice = self.new_choice(around);

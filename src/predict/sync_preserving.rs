@@ -59,7 +59,7 @@ impl Cut {
         for (thread, &count) in self.counts.iter().enumerate() {
             let thread = ThreadId(thread as u32);
             let start = (trace.events_before(thread, from) as usize).min(count as usize);
-            events.extend(trace.program_order(thread).part(start..count as usize));
+            events.extend(trace.program_order(thread).excerpt(start..count as usize));
         }
         events.sort_unstable();
         events
@@ -117,7 +117,7 @@ impl<'t> SyncPreserving<'t> {
         };
         let mut by_thread: HashMap<(ObjectId, ThreadId), Vec<SectionId>> = HashMap::new();
         let mut holders: HashMap<ObjectId, Vec<ThreadId>> = HashMap::new();
-        for (number, section) in sections.all().iter().enumerate() {
+        for (number, section) in sections.all().enumerate() {
             let sections = by_thread.entry((section.lock, section.thread)).or_default();
             if sections.is_empty() {
                 holders.entry(section.lock).or_default().push(section.thread);
@@ -200,7 +200,7 @@ impl<'t> SyncPreserving<'t> {
         let mut grown = false;
         for thread in 0..cut.len() {
             let open = self.sections.open_after(ThreadId(thread as u32), cut[thread]);
-            for &id in open {
+            for id in open {
                 let section = self.sections.get(id);
                 if !self.followed(cut, id) {
                     continue;

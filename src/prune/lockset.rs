@@ -14,13 +14,26 @@ use super::atomic_locks::Change;
 use super::histories::{Histories, HistoryId};
 use super::lock_history::history_clash;
 use crate::semantics::locks::Step;
-use crate::trace::{EventId, ObjectId, Runs, Sections, Trace};
+use crate::trace::{EventId, ObjectId, Sections, Trace};
+use columns::Column;
 use hashbrown::HashMap;
 use std::sync::Arc;
 
 /// The number of an interned lock context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockContextId(pub u32);
+
+impl From<u32> for LockContextId {
+    fn from(number: u32) -> LockContextId {
+        LockContextId(number)
+    }
+}
+
+impl From<LockContextId> for u32 {
+    fn from(id: LockContextId) -> u32 {
+        id.0
+    }
+}
 
 /// A lock held, or acquired for a while: which one, and whether as a reader.
 pub type Hold = (ObjectId, bool);
@@ -71,7 +84,7 @@ pub struct LockContexts {
     /// Locks that occur, by bit; a bit stands for several if there are more than 64.
     bits: HashMap<ObjectId, u32>,
     /// By event.
-    of_event: Runs<LockContextId>,
+    of_event: Column<LockContextId>,
     atomics: AtomicLocks,
     /// Objects of the trace.
     objects: u32,
@@ -133,6 +146,7 @@ impl LockContexts {
             }
             found.of_event.push_many(*now, (turn.end - from) as usize);
         }
+        found.of_event.end();
         found.atomics = atomics;
         found
     }
@@ -217,7 +231,7 @@ impl LockContexts {
     #[must_use]
     #[inline]
     pub fn of_access(&self, access: EventId) -> LockContextId {
-        self.of_event.get(access.index())
+        self.of_event.at(access.index())
     }
 
     /// A context.
@@ -391,8 +405,8 @@ impl LockChange {
 /// Innermost last. Locks held from before the trace are not among them.
 #[must_use]
 pub fn held_at(trace: &Trace, sections: &Sections, event: EventId) -> Vec<(ObjectId, bool, EventId)> {
-    let open = sections.open_after(trace.thread(event), trace.place(event)).iter();
-    let held = open.map(|&id| sections.get(id));
+    let open = sections.open_after(trace.thread(event), trace.place(event));
+    let held = open.map(|id| sections.get(id));
     held.filter_map(|section| Some((section.lock, section.shared, section.acquire?)))
         .collect()
 }

@@ -281,7 +281,9 @@ impl MustHappenBefore {
         let mut at = b;
         while trace.thread(at) != trace.thread(a) {
             // Where the knowledge of `a` entered this thread, and through which edge.
-            let order = trace.program_order(trace.thread(at)).until(trace.place(at) as usize + 1);
+            let order = trace
+                .program_order(trace.thread(at))
+                .until(trace.place(at) as usize + 1);
             let entry = order.at(order.partition_point(|event| !self.before(a, event)));
             let source = self
                 .incoming(entry)

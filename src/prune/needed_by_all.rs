@@ -443,7 +443,11 @@ impl Search {
             self.known_before(number, &mut known);
             let row = &self.rows[number * self.threads..(number + 1) * self.threads];
             let beyond = |known: &[u32]| {
-                let last = |thread: usize| trace.program_order(ThreadId(thread as u32)).at(row[thread] as usize - 1);
+                let last = |thread: usize| {
+                    trace
+                        .program_order(ThreadId(thread as u32))
+                        .at(row[thread] as usize - 1)
+                };
                 let threads = (0..self.threads).filter(|&thread| row[thread] > known[thread]);
                 threads.map(last).max()
             };

@@ -19,6 +19,7 @@
 use super::forced_posts::Semaphores;
 use super::{Clocks, Edge, Ending, MustHappenBefore, Words, needed_by_all, words};
 use crate::trace::{CellId, EventId, SectionId, Sections, ThreadId, Trace, Writers};
+use columns::Excerpt;
 use hashbrown::{HashMap, HashSet};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -189,7 +190,7 @@ impl<'t> Needs<'t> {
         for &event in pending {
             self.must.raise_to_pending(self.trace, &mut cut, event);
         }
-        let held: Vec<SectionId> = pending.iter().flat_map(|&event| self.open_at(event)).copied().collect();
+        let held: Vec<SectionId> = pending.iter().flat_map(|&event| self.open_at(event)).collect();
         let likely = pending.first().map_or(ThreadId(0), |&event| self.trace.thread(event));
         let last_in = |thread, count: u32| self.trace.program_order(thread).at(count as usize - 1);
         let mut closed = vec![0; cut.len()];
@@ -228,7 +229,7 @@ impl<'t> Needs<'t> {
     }
 
     /// The sections that the thread of `event` is in when `event` is next.
-    fn open_at(&self, event: EventId) -> &[SectionId] {
+    fn open_at(&self, event: EventId) -> Excerpt<'_, SectionId> {
         self.sections
             .open_after(self.trace.thread(event), self.trace.place(event))
     }
@@ -239,7 +240,7 @@ impl<'t> Needs<'t> {
         let mut grown = false;
         for (thread, end) in cut.iter_mut().enumerate() {
             let open = self.sections.open_after(ThreadId(thread as u32), *end);
-            for other in open.iter().map(|&id| self.sections.get(id)) {
+            for other in open.map(|id| self.sections.get(id)) {
                 if held.iter().any(|&id| self.sections.get(id).excludes(other)) {
                     let release = other.release?;
                     *end = (*end).max(self.trace.place(release) + 1);

@@ -134,7 +134,7 @@ fn needed_events(
     }
     // Sections entered so far, per lock, by their place in the prefix.
     let mut entered: HashMap<ObjectId, BTreeSet<(usize, u32)>> = HashMap::new();
-    for (number, section) in sections.all().iter().enumerate() {
+    for (number, section) in sections.all().enumerate() {
         if section.acquire.is_none() {
             entered.entry(section.lock).or_default().insert((0, number as u32));
         }

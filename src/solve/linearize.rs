@@ -40,7 +40,10 @@ impl Cut<'_> {
 
     fn next_unseen(&mut self) -> Option<EventId> {
         let thread = (0..self.counts.len()).find(|&thread| self.seen[thread] < self.counts[thread])?;
-        let event = self.trace.program_order(ThreadId(thread as u32)).at(self.seen[thread] as usize);
+        let event = self
+            .trace
+            .program_order(ThreadId(thread as u32))
+            .at(self.seen[thread] as usize);
         self.seen[thread] += 1;
         Some(event)
     }

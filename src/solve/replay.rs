@@ -55,7 +55,7 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
     let mut freed = FreedReads::new(encoder);
     let mut handed_over: HashMap<ObjectId, HandedOver> = HashMap::new();
     let mut open: HashMap<u32, Vec<SectionId>> = HashMap::new();
-    for (number, section) in encoder.sections().all().iter().enumerate() {
+    for (number, section) in encoder.sections().all().enumerate() {
         if section.acquire.is_none() {
             open.entry(section.lock.0).or_default().push(SectionId(number as u32));
         }

@@ -12,8 +12,8 @@
 
 use super::calls::{Linkage, Target, announcements, calls, linkage, mentions};
 use super::{file_name, read_file};
-use columns::Part;
 use crate::trace::{CodePosition, EventId, Op, Tables, ThreadId, Trace};
+use columns::Excerpt;
 use hashbrown::{HashMap, HashSet};
 use object::Object;
 
@@ -243,7 +243,7 @@ impl UnrecordedCalls {
     }
 
     /// The code that may synchronize unseen between an event, the `at`-th of its thread, and the next.
-    fn hidden_behind(&self, trace: &Trace, order: &Part<'_, EventId>, at: usize) -> Option<usize> {
+    fn hidden_behind(&self, trace: &Trace, order: &Excerpt<'_, EventId>, at: usize) -> Option<usize> {
         let (before, after) = (order.get(at), order.get(at + 1));
         // The lock's own code stands directly before what announces that it is taken, and directly behind what
         // announces that it is given back.
@@ -263,7 +263,7 @@ impl UnrecordedCalls {
     }
 
     /// The library that a call through a pointer may lead to, if that may synchronize.
-    fn pointed_to(&self, trace: &Trace, before: Part<'_, EventId>, call: &Site) -> Option<usize> {
+    fn pointed_to(&self, trace: &Trace, before: Excerpt<'_, EventId>, call: &Site) -> Option<usize> {
         let mut elsewhere = false;
         let (start, end) = call.within;
         let recent = before.rev().take(POINTER_READ);
@@ -309,25 +309,29 @@ impl UnrecordedCalls {
         let threads = (0..trace.threads() as u32).map(ThreadId);
         let stretches = threads.map(|thread| {
             let order = trace.program_order(thread);
-            let pairs = order.clone().zip(order.clone().skip(1)).enumerate().filter_map(|(at, pair)| {
-                let key = (trace.pc(pair.0), trace.pc(pair.1));
-                let library = owner.get(&thread).copied().or_else(|| {
-                    if let Some(&library) = known.get(&key) {
-                        return library;
-                    }
-                    let library = self.hidden_behind(trace, &order, at);
-                    let mut between = self.between(trace, Some(pair.0), Some(pair.1));
-                    if !between.any(|site| site.target == Target::Pointer) {
-                        known.insert(key, library);
-                    }
-                    library
-                })?;
-                Some(Hidden {
-                    from: pair.0,
-                    until: pair.1,
-                    library,
-                })
-            });
+            let pairs = order
+                .clone()
+                .zip(order.clone().skip(1))
+                .enumerate()
+                .filter_map(|(at, pair)| {
+                    let key = (trace.pc(pair.0), trace.pc(pair.1));
+                    let library = owner.get(&thread).copied().or_else(|| {
+                        if let Some(&library) = known.get(&key) {
+                            return library;
+                        }
+                        let library = self.hidden_behind(trace, &order, at);
+                        let mut between = self.between(trace, Some(pair.0), Some(pair.1));
+                        if !between.any(|site| site.target == Target::Pointer) {
+                            known.insert(key, library);
+                        }
+                        library
+                    })?;
+                    Some(Hidden {
+                        from: pair.0,
+                        until: pair.1,
+                        library,
+                    })
+                });
             pairs.collect()
         });
         stretches.collect()

@@ -46,7 +46,6 @@ pub use load::{LoadError, blocks_of};
 pub(crate) use marks::Marks;
 pub use op::{AccessKind, Op};
 pub use pins::Pin;
-pub(crate) use runs::Runs;
 pub use sections::{Section, SectionId, Sections};
 pub use trace_format::{
     CodePosition, EventId, MemoryOrder, ObjectId, ProgramEnd, StackId, Tables, ThreadId, TraceId, WaitOutcome,
@@ -55,7 +54,7 @@ pub use wakes::{Waiter, Wakes};
 pub use writers::Writers;
 
 use accesses::Accesses;
-use columns::{Column, Part};
+use columns::{Column, Excerpt};
 use excused::Excuses;
 use ops::Ops;
 use pins::Pins;
@@ -271,7 +270,7 @@ impl Trace {
     /// The events of a thread in program order.
     #[must_use]
     #[inline]
-    pub fn program_order(&self, thread: ThreadId) -> Part<'_, EventId> {
+    pub fn program_order(&self, thread: ThreadId) -> Excerpt<'_, EventId> {
         self.program_order[thread.index()].all()
     }
 

@@ -2,7 +2,7 @@
 
 use super::{AccessKind, CodePosition, EventId, Op, Tables, ThreadId, Trace, TraceId};
 use checker::Recording;
-use columns::Part;
+use columns::Excerpt;
 use trace_format::{Event, MemRange, Op as FileOp};
 
 impl Trace {
@@ -94,7 +94,7 @@ impl Recording for Trace {
         self.threads()
     }
 
-    fn program_order(&self, thread: ThreadId) -> Part<'_, EventId> {
+    fn program_order(&self, thread: ThreadId) -> Excerpt<'_, EventId> {
         self.program_order(thread)
     }
 }

@@ -9,6 +9,7 @@
 
 use super::{EventId, InThreads, Marks, Trace};
 use crate::semantics::locks::{self, Step};
+use columns::{Column, Excerpt};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 use trace_format::{ObjectId, ThreadId};
@@ -22,6 +23,18 @@ impl SectionId {
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
+    }
+}
+
+impl From<u32> for SectionId {
+    fn from(number: u32) -> SectionId {
+        SectionId(number)
+    }
+}
+
+impl From<SectionId> for u32 {
+    fn from(id: SectionId) -> u32 {
+        id.0
     }
 }
 
@@ -43,14 +56,14 @@ pub struct Section {
 impl Section {
     /// Whether the two may not overlap.
     #[must_use]
-    pub fn excludes(&self, other: &Section) -> bool {
+    pub fn excludes(self, other: Section) -> bool {
         self.lock == other.lock && self.thread != other.thread && self.denies(other.shared)
     }
 
     /// Whether an attempt to take the lock, perhaps as a reader, fails within it. It may be the holder's own: one that
     /// holds a recursive mutex never fails in π.
     #[must_use]
-    pub fn denies(&self, shared: bool) -> bool {
+    pub fn denies(self, shared: bool) -> bool {
         locks::excludes(self.shared, shared)
     }
 }
@@ -61,17 +74,17 @@ struct Open {
     /// The events that open or end a section: after each of them there is another list.
     changes: Marks,
     /// The section that each opens or ends.
-    changed: Vec<SectionId>,
+    changed: Column<SectionId>,
     /// Where the list before the first change begins, and that after each.
-    starts: Vec<u32>,
-    sections: Vec<SectionId>,
+    starts: Column,
+    sections: Column<SectionId>,
 }
 
 impl Open {
     fn new(now: &[SectionId]) -> Open {
         Open {
-            starts: vec![0],
-            sections: now.to_vec(),
+            starts: [0].into_iter().collect(),
+            sections: now.iter().copied().collect(),
             ..Open::default()
         }
     }
@@ -82,30 +95,71 @@ impl Open {
         self.changes.push(true);
         self.changed.push(changed);
         self.starts.push(self.sections.len() as u32);
-        self.sections.extend_from_slice(now);
+        now.iter().for_each(|&section| self.sections.push(section));
     }
 
-    fn after(&self, done: u32) -> &[SectionId] {
+    fn end(&mut self) {
+        self.changed.end();
+        self.starts.end();
+        self.sections.end();
+    }
+
+    fn after(&self, done: u32) -> Excerpt<'_, SectionId> {
         let list = self.changes.before(done) as usize;
         let end = self
             .starts
             .get(list + 1)
-            .map_or(self.sections.len(), |&end| end as usize);
-        &self.sections[self.starts[list] as usize..end]
+            .map_or(self.sections.len(), |end| end as usize);
+        self.sections.excerpt(self.starts.at(list) as usize..end)
     }
 
     /// The section that the event at a place opens or ends.
     fn changed(&self, place: u32) -> Option<SectionId> {
         let marked = self.changes.has(place);
-        marked.then(|| self.changed[self.changes.before(place) as usize])
+        marked.then(|| self.changed.at(self.changes.before(place) as usize))
+    }
+}
+
+/// Sections by their numbers.
+#[derive(Clone, Debug, Default)]
+struct All {
+    /// The lock, and in the lowest bit whether it is held as a reader.
+    locks: Column,
+    threads: Column<ThreadId>,
+    /// The event and one; 0 for none.
+    acquires: Column,
+    releases: Column,
+}
+
+impl All {
+    fn of(all: &[Section]) -> All {
+        let event = |event: Option<EventId>| event.map_or(0, |event| event.0 + 1);
+        All {
+            locks: all.iter().map(|of| of.lock.0 << 1 | u32::from(of.shared)).collect(),
+            threads: all.iter().map(|of| of.thread).collect(),
+            acquires: all.iter().map(|of| event(of.acquire)).collect(),
+            releases: all.iter().map(|of| event(of.release)).collect(),
+        }
+    }
+
+    #[inline]
+    fn get(&self, number: usize) -> Section {
+        let lock = self.locks.at(number);
+        Section {
+            lock: ObjectId(lock >> 1),
+            thread: self.threads.at(number),
+            shared: lock & 1 != 0,
+            acquire: self.acquires.at(number).checked_sub(1).map(EventId),
+            release: self.releases.at(number).checked_sub(1).map(EventId),
+        }
     }
 }
 
 /// All critical sections of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Sections {
-    all: Vec<Section>,
-    by_lock: Vec<Vec<SectionId>>,
+    all: All,
+    by_lock: Vec<Column<SectionId>>,
     /// By thread.
     open: Vec<Open>,
     in_threads: InThreads,
@@ -136,6 +190,52 @@ impl Ahead {
 /// What each thread holds: (section, depth).
 type Held = HashMap<(ObjectId, ThreadId), (SectionId, u32)>;
 
+/// The sections found so far, and what each thread holds.
+#[derive(Default)]
+struct Found {
+    all: Vec<Section>,
+    held: Held,
+}
+
+impl Found {
+    /// The section that is opened, if it is not a lock taken once more.
+    fn take(
+        &mut self,
+        event: EventId,
+        lock: ObjectId,
+        thread: ThreadId,
+        shared: bool,
+        depth: u32,
+    ) -> Option<SectionId> {
+        if let Some((_, inner)) = self.held.get_mut(&(lock, thread)) {
+            *inner += depth;
+            return None;
+        }
+        let id = self.push(Section {
+            lock,
+            thread,
+            shared,
+            acquire: Some(event),
+            release: None,
+        });
+        self.held.insert((lock, thread), (id, depth));
+        Some(id)
+    }
+
+    /// The section that is ended.
+    fn give_back(&mut self, event: EventId, lock: ObjectId, thread: ThreadId) -> Option<SectionId> {
+        let (section, _) = self.held.remove(&(lock, thread))?;
+        self.all[section.index()].release = Some(event);
+        Some(section)
+    }
+
+    fn push(&mut self, section: Section) -> SectionId {
+        let id = SectionId(self.all.len() as u32);
+        self.all.push(section);
+        id
+    }
+}
+
 impl Sections {
     /// Finds the critical sections of a trace.
     #[must_use]
@@ -157,23 +257,18 @@ impl Sections {
 
     /// The sections that a thread is in after its first `done` events, outermost first.
     #[must_use]
-    pub fn open_after(&self, thread: ThreadId, done: u32) -> &[SectionId] {
+    pub fn open_after(&self, thread: ThreadId, done: u32) -> Excerpt<'_, SectionId> {
         self.open[thread.index()].after(done)
     }
 
     /// Finds sections with what is known already, and adds to that what it finds.
     fn walk(trace: &Trace, ahead: &mut Ahead) -> Sections {
-        let mut found = Sections {
-            by_lock: vec![Vec::new(); trace.tables().objects.len()],
-            handed_over: ahead.handed_over.clone(),
-            in_threads: trace.in_threads(),
-            ..Sections::default()
-        };
-        let mut held = Held::new();
+        let handed_over = ahead.handed_over.clone();
+        let mut found = Found::default();
         // The sections that each thread is in.
         let mut now: Vec<Vec<SectionId>> = vec![Vec::new(); trace.threads()];
         for (&(lock, thread), &(depth, shared)) in &ahead.from_start {
-            if !found.is_handed_over(lock) {
+            if !handed_over.contains_key(&lock) {
                 let id = found.push(Section {
                     lock,
                     thread,
@@ -181,44 +276,44 @@ impl Sections {
                     acquire: None,
                     release: None,
                 });
-                held.insert((lock, thread), (id, depth));
+                found.held.insert((lock, thread), (id, depth));
                 now[thread.index()].push(id);
             }
         }
-        found.open = now.iter().map(|now| Open::new(now)).collect();
+        let mut open: Vec<Open> = now.iter().map(|now| Open::new(now)).collect();
         // Depths kept across waits, by the beginning of each, and locks that readers took.
         let mut waiting: HashMap<EventId, u32> = HashMap::new();
         let mut read: HashSet<ObjectId> = HashSet::new();
         for event in trace.operations() {
             let thread = trace.thread(event);
             let changed = match Step::of(trace.op(event)) {
-                Some((lock, _)) if found.is_handed_over(lock) => None,
+                Some((lock, _)) if handed_over.contains_key(&lock) => None,
                 Some((lock, Step::Take { shared })) => {
                     if shared {
                         read.insert(lock);
                     }
-                    found.take(&mut held, event, lock, thread, shared, 1)
+                    found.take(event, lock, thread, shared, 1)
                 }
                 Some((lock, Step::TakeAgain)) => {
                     let begin = trace.wait_begin(event);
                     let depth = begin.and_then(|begin| waiting.remove(&begin)).unwrap_or(1);
-                    found.take(&mut held, event, lock, thread, false, depth)
+                    found.take(event, lock, thread, false, depth)
                 }
                 Some((lock, step @ (Step::GiveBack | Step::GiveUp))) => {
                     let wait = step == Step::GiveUp;
                     // Once the lock was read, those that give back what they held from the start were readers.
                     let alone_from_start = ahead.from_start.iter().filter(|_| !read.contains(&lock));
-                    let others = held.keys().chain(alone_from_start.map(|(holder, _)| holder));
+                    let others = found.held.keys().chain(alone_from_start.map(|(holder, _)| holder));
                     let mut others = others.filter(|&&(taken, by)| taken == lock && by != thread);
                     let for_another = trace.tables().meta.foreign_unlock && others.next().is_some();
-                    match held.get_mut(&(lock, thread)) {
+                    match found.held.get_mut(&(lock, thread)) {
                         Some((_, depth)) if *depth > 1 && !wait => {
                             *depth -= 1;
                             None
                         }
                         Some(&mut (_, depth)) => {
                             waiting.extend(wait.then_some((event, depth)));
-                            found.give_back(&mut held, event, lock, thread)
+                            found.give_back(event, lock, thread)
                         }
                         // One that it took before the trace began, or another thread's.
                         None if for_another => {
@@ -237,75 +332,51 @@ impl Sections {
             };
             if let Some(id) = changed {
                 let now = &mut now[thread.index()];
-                if found.get(id).release == Some(event) {
+                if found.all[id.index()].release == Some(event) {
                     now.retain(|&other| other != id);
                 } else {
                     now.push(id);
                 }
-                found.open[thread.index()].push(trace.place(event), id, now);
+                open[thread.index()].push(trace.place(event), id, now);
             }
         }
-        found
-    }
-
-    /// The section that is opened, if it is not a lock taken once more.
-    fn take(
-        &mut self,
-        held: &mut Held,
-        event: EventId,
-        lock: ObjectId,
-        thread: ThreadId,
-        shared: bool,
-        depth: u32,
-    ) -> Option<SectionId> {
-        if let Some((_, inner)) = held.get_mut(&(lock, thread)) {
-            *inner += depth;
-            return None;
+        open.iter_mut().for_each(Open::end);
+        let mut by_lock = vec![Column::default(); trace.tables().objects.len()];
+        for (id, section) in (0..).map(SectionId).zip(&found.all) {
+            if section.lock.index() >= by_lock.len() {
+                by_lock.resize_with(section.lock.index() + 1, Column::default);
+            }
+            by_lock[section.lock.index()].push(id);
         }
-        let id = self.push(Section {
-            lock,
-            thread,
-            shared,
-            acquire: Some(event),
-            release: None,
-        });
-        held.insert((lock, thread), (id, depth));
-        Some(id)
-    }
-
-    /// The section that is ended.
-    fn give_back(&mut self, held: &mut Held, event: EventId, lock: ObjectId, thread: ThreadId) -> Option<SectionId> {
-        let (section, _) = held.remove(&(lock, thread))?;
-        self.all[section.index()].release = Some(event);
-        Some(section)
-    }
-
-    fn push(&mut self, section: Section) -> SectionId {
-        let id = SectionId(self.all.len() as u32);
-        if section.lock.index() >= self.by_lock.len() {
-            self.by_lock.resize_with(section.lock.index() + 1, Vec::new);
+        by_lock.iter_mut().for_each(Column::end);
+        Sections {
+            all: All::of(&found.all),
+            by_lock,
+            open,
+            in_threads: trace.in_threads(),
+            handed_over,
         }
-        self.by_lock[section.lock.index()].push(id);
-        self.all.push(section);
-        id
     }
 
     /// A section.
     #[must_use]
-    pub fn get(&self, id: SectionId) -> &Section {
-        &self.all[id.index()]
+    #[inline]
+    pub fn get(&self, id: SectionId) -> Section {
+        self.all.get(id.index())
     }
 
     /// All sections, in the order in which π opened them.
     #[must_use]
-    pub fn all(&self) -> &[Section] {
-        &self.all
+    pub fn all(&self) -> impl Iterator<Item = Section> + '_ {
+        (0..self.all.locks.len()).map(|number| self.all.get(number))
     }
 
     /// The sections on one lock, in the order in which π opened them.
     #[must_use]
-    pub fn on(&self, lock: ObjectId) -> &[SectionId] {
-        self.by_lock.get(lock.index()).map_or(&[], Vec::as_slice)
+    pub fn on(&self, lock: ObjectId) -> Excerpt<'_, SectionId> {
+        self.by_lock
+            .get(lock.index())
+            .map_or_else(Excerpt::default, Column::all)
     }
 
     /// The section that an event opens: `None` if it only takes a recursive lock once more.

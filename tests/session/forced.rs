@@ -51,7 +51,7 @@ pub fn prefix(trace: &Trace, slices: &[(u32, usize)]) -> Vec<Step> {
     let mut steps = Vec::new();
     for &(thread, events) in slices {
         let from = done[thread as usize];
-        let events = trace.program_order(ThreadId(thread)).part(from..from + events);
+        let events = trace.program_order(ThreadId(thread)).excerpt(from..from + events);
         done[thread as usize] += events.len();
         steps.extend(events.map(|event| Step::of(trace, event, None)));
     }

@@ -97,7 +97,9 @@ fn stale(trace: &Trace, read: EventId, file: &TraceFile) -> Result<Option<BadPoi
     let near = |addr: u64| addr.checked_sub(value).is_some_and(|behind| behind < PAGE);
     // What it got it may copy to its own stack first.
     let copied = live.place(live.last_copy(done)) - live.place(done);
-    let next = own.get((live.place(done) + 1 + copied) as usize).and_then(|next| live.access(next));
+    let next = own
+        .get((live.place(done) + 1 + copied) as usize)
+        .and_then(|next| live.access(next));
     let used = next.filter(|next| next.kind != AccessKind::Free && near(next.addr));
     let by = used.map_or(EventId(live.len() as u32), |used| used.event);
     // Nothing that was there by then lives.

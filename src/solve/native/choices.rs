@@ -335,20 +335,21 @@ impl Search<'_, '_> {
         if native.sections.is_handed_over(lock) {
             return Holders::Any;
         }
-        let own = native.sections.open_after(thread, trace.place(attempt)).iter();
-        let mut own = own.map(|&id| native.sections.get(id));
+        let own = native.sections.open_after(thread, trace.place(attempt));
+        let mut own = own.map(|id| native.sections.get(id));
         if own.any(|section| section.lock == lock && section.denies(shared)) {
             return Holders::Any;
         }
         let all = native.sections.on(lock);
-        let from = |id: &SectionId| {
+        let from = |id: SectionId| {
             native
                 .sections
-                .get(*id)
+                .get(id)
                 .acquire
                 .is_none_or(|acquire| acquire < self.from)
         };
-        let (outside, inside) = all.split_at(all.partition_point(from));
+        let first = all.partition_point(from);
+        let (outside, inside) = (all.until(first), all.from(first));
         let may_hold = |id: SectionId| {
             let section = native.sections.get(id);
             section.thread != thread
@@ -362,7 +363,7 @@ impl Search<'_, '_> {
         };
         let mut found = Vec::new();
         // Of those that began before the window, the last ones end last.
-        for (looked_at, &id) in outside.iter().rev().enumerate() {
+        for (looked_at, id) in outside.rev().enumerate() {
             self.spend(1);
             if looked_at == MAX_HOLDERS {
                 if self.based {
@@ -377,7 +378,7 @@ impl Search<'_, '_> {
                 found.push(id);
             }
         }
-        for &id in inside {
+        for id in inside {
             self.spend(1);
             if may_hold(id) {
                 found.push(id);

@@ -42,15 +42,11 @@ fn one_of_each(trace: &Trace, events: impl Iterator<Item = EventId>) -> Vec<Even
 
 impl Native<'_> {
     /// The section that kept an attempt from its lock in π.
-    pub(super) fn in_the_way(&self, attempt: EventId, lock: ObjectId, shared: bool) -> Option<&Section> {
+    pub(super) fn in_the_way(&self, attempt: EventId, lock: ObjectId, shared: bool) -> Option<Section> {
         let all = self.sections.on(lock);
         let opened = |id: SectionId| self.sections.get(id).acquire.is_none_or(|acquire| acquire < attempt);
-        let until = all.partition_point(|&id| opened(id));
-        let recent = all[..until]
-            .iter()
-            .rev()
-            .take(LOOKED_AT)
-            .map(|&id| self.sections.get(id));
+        let until = all.partition_point(opened);
+        let recent = all.until(until).rev().take(LOOKED_AT).map(|id| self.sections.get(id));
         let mut holding = recent.filter(|section| section.release.is_none_or(|release| release > attempt));
         holding.find(|section| section.denies(shared))
     }

@@ -289,7 +289,9 @@ impl<'s, 't> Search<'s, 't> {
             for thread in 0..state.cut.len() {
                 if state.closed[thread] < state.cut[thread] {
                     state.closed[thread] = state.cut[thread];
-                    let last = trace.program_order(ThreadId(thread as u32)).at(state.cut[thread] as usize - 1);
+                    let last = trace
+                        .program_order(ThreadId(thread as u32))
+                        .at(state.cut[thread] as usize - 1);
                     self.native.needs.relation().raise(&mut state.cut, last);
                     grown = true;
                 }
@@ -338,11 +340,7 @@ impl<'s, 't> Search<'s, 't> {
             }
         };
         for (thread, &first) in clocks.first.iter().enumerate() {
-            sections
-                .open_after(ThreadId(thread as u32), first)
-                .iter()
-                .copied()
-                .for_each(&mut add);
+            sections.open_after(ThreadId(thread as u32), first).for_each(&mut add);
         }
         let doors = clocks.numbered().filter_map(|(_, number)| self.window.doors(number));
         doors.filter_map(|doors| doors.opened).for_each(add);
@@ -398,8 +396,8 @@ impl<'s, 't> Search<'s, 't> {
         &self,
         state: &mut State,
         clocks: &Clocks,
-        first: &Section,
-        then: &Section,
+        first: Section,
+        then: Section,
     ) -> Result<bool, Contradiction> {
         let Some(release) = first.release.filter(|&release| self.possible(release)) else {
             return Err(Contradiction);
@@ -532,7 +530,7 @@ impl<'s, 't> Search<'s, 't> {
         let mut ended: Vec<Option<EventId>> = vec![None; self.window.cells()];
         let mut open: HashMap<ObjectId, Vec<SectionId>> = HashMap::new();
         for (thread, &first) in clocks.first.iter().enumerate() {
-            for &id in native.sections.open_after(ThreadId(thread as u32), first) {
+            for id in native.sections.open_after(ThreadId(thread as u32), first) {
                 open.entry(native.sections.get(id).lock).or_default().push(id);
             }
         }
@@ -607,14 +605,14 @@ impl<'s, 't> Search<'s, 't> {
 
     /// The edges of which one keeps two sections apart. `None` if, in the relaxed view, an order that is not
     /// followed might.
-    fn ways(&self, one: &Section, other: &Section) -> Option<Vec<Vec<(EventId, EventId)>>> {
-        let way = |first: &Section, then: &Section| {
+    fn ways(&self, one: Section, other: Section) -> Option<Vec<Vec<(EventId, EventId)>>> {
+        let way = |first: Section, then: Section| {
             let release = first
                 .release
                 .filter(|&release| self.possible(release) && release >= self.from);
             Some(vec![(release?, then.acquire.filter(|&acquire| acquire >= self.from)?)])
         };
-        let starts_before = |section: &Section| section.acquire.is_none_or(|acquire| acquire < self.from);
+        let starts_before = |section: Section| section.acquire.is_none_or(|acquire| acquire < self.from);
         if !self.based && (starts_before(one) || starts_before(other)) {
             return None;
         }
