@@ -15,6 +15,9 @@ const BLOCK: usize = 256;
 /// Bytes that are read at once, wherever a number begins: so many follow the last one.
 const WORD: usize = size_of::<u64>();
 
+/// Bytes of a number that has all its bits.
+const NUMBER: usize = size_of::<u32>();
+
 /// What is a number of 32 bits, one after the other.
 #[derive(Clone)]
 pub struct Column<T = u32> {
@@ -22,6 +25,8 @@ pub struct Column<T = u32> {
     /// Block by block; behind them, as many bytes as are read at once.
     bytes: Vec<u8>,
     len: usize,
+    /// Where the next number goes, if the last block is not full.
+    next: usize,
     /// Whether the last block is packed although it is not full.
     is_ended: bool,
     of: PhantomData<T>,
@@ -33,6 +38,7 @@ impl<T> Default for Column<T> {
             blocks: Vec::new(),
             bytes: Vec::new(),
             len: 0,
+            next: 0,
             is_ended: false,
             of: PhantomData,
         }
@@ -89,14 +95,11 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
     #[inline]
     pub fn push(&mut self, number: T) {
         let place = self.len % BLOCK;
-        if place == 0 {
-            self.begin_block();
-        } else if self.is_ended {
-            self.unpack_last();
+        if place == 0 || self.is_ended {
+            self.begin();
         }
-        // The last block has all its bits until it is full.
-        let end = self.bytes.len() - WORD - (BLOCK - place) * size_of::<u32>();
-        self.bytes[end..end + size_of::<u32>()].copy_from_slice(&number.into().to_le_bytes());
+        self.bytes[self.next..][..NUMBER].copy_from_slice(&number.into().to_le_bytes());
+        self.next += NUMBER;
         self.len += 1;
         if place + 1 == BLOCK {
             self.pack_last();
@@ -105,26 +108,42 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
 
     /// Goes on by the same number so many times.
     pub fn push_many(&mut self, number: T, times: usize) {
+        let bytes = number.into().to_le_bytes();
         let mut left = times;
         while left > 0 {
-            let is_whole = self.len.is_multiple_of(BLOCK) && left >= BLOCK;
-            if is_whole {
+            let place = self.len % BLOCK;
+            let some = left.min(BLOCK - place);
+            if some == BLOCK {
                 let at = self.bytes.len().saturating_sub(WORD);
                 self.blocks.push(Block::new(at, number.into(), 0));
                 self.bytes.resize(at + WORD, 0);
                 self.len += BLOCK;
-                left -= BLOCK;
             } else {
-                self.push(number);
-                left -= 1;
+                if place == 0 || self.is_ended {
+                    self.begin();
+                }
+                let there = &mut self.bytes[self.next..][..some * NUMBER];
+                there.chunks_exact_mut(NUMBER).for_each(|there| there.copy_from_slice(&bytes));
+                self.next += some * NUMBER;
+                self.len += some;
+                if place + some == BLOCK {
+                    self.pack_last();
+                }
             }
+            left -= some;
         }
     }
 
-    fn begin_block(&mut self) {
-        let at = self.bytes.len().saturating_sub(WORD);
-        self.blocks.push(Block::new(at, 0, u32::BITS));
-        self.bytes.resize(at + BLOCK * size_of::<u32>() + WORD, 0);
+    /// Makes room for the next numbers: of a block that is not full, numbers have all their bits.
+    #[cold]
+    fn begin(&mut self) {
+        if self.is_ended && !self.len.is_multiple_of(BLOCK) {
+            return self.unpack_last();
+        }
+        self.is_ended = false;
+        self.next = self.bytes.len().saturating_sub(WORD);
+        self.blocks.push(Block::new(self.next, 0, u32::BITS));
+        self.bytes.resize(self.next + BLOCK * NUMBER + WORD, 0);
     }
 
     /// Gives the numbers of the last block all their bits again.
@@ -144,7 +163,7 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
         let Some(block) = self.blocks.last_mut() else { return };
         let (at, count) = (block.at(), (self.len - 1) % BLOCK + 1);
         let mut numbers = [0; BLOCK];
-        let whole = self.bytes[at..].chunks_exact(size_of::<u32>());
+        let whole = self.bytes[at..].chunks_exact(NUMBER);
         for (number, bytes) in numbers.iter_mut().zip(whole).take(count) {
             *number = bytes.try_into().map_or(0, u32::from_le_bytes);
         }
@@ -154,18 +173,24 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
         });
         let width = u32::BITS - (most - least).leading_zeros();
         *block = Block::new(at, least, width);
-        self.bytes.truncate(at);
-        let (mut bits, mut there) = (0_u64, 0);
+        let mut packed = [0; BLOCK * NUMBER + WORD];
+        let (mut bits, mut there, mut words) = (0_u64, 0, packed.chunks_exact_mut(NUMBER));
         for &number in numbers {
             bits |= u64::from(number - least) << there;
             there += width;
             if there >= u32::BITS {
-                self.bytes.extend_from_slice(&(bits as u32).to_le_bytes());
+                if let Some(word) = words.next() {
+                    word.copy_from_slice(&(bits as u32).to_le_bytes());
+                }
                 (bits, there) = (bits >> u32::BITS, there - u32::BITS);
             }
         }
-        self.bytes.extend_from_slice(&bits.to_le_bytes());
-        self.bytes.resize(at + (count * width as usize).div_ceil(8) + WORD, 0);
+        if let Some(word) = words.next() {
+            word.copy_from_slice(&(bits as u32).to_le_bytes());
+        }
+        let used = (count * width as usize).div_ceil(8) + WORD;
+        self.bytes.truncate(at + used);
+        self.bytes[at..].copy_from_slice(&packed[..used]);
     }
 
     /// No number follows: gives back the room that was kept for some.

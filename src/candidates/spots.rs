@@ -250,14 +250,15 @@ impl Spots {
     fn order(&mut self) {
         // By spot: how many accesses the cell at hand has there, then where the next one goes; 0 between cells.
         let mut next: Vec<u32> = vec![0; self.list.len()];
-        let (mut met, mut of_cell): (Vec<u32>, Vec<EventId>) = (Vec::new(), Vec::new());
+        let (mut met, mut of_cell): (Vec<u32>, Vec<(EventId, u32)>) = (Vec::new(), Vec::new());
         let starts = std::mem::take(&mut self.starts);
         self.starts.reserve_exact(starts.len());
         for bounds in starts.windows(2) {
             self.starts.push(self.parts.len() as u32);
             let accesses = &mut self.accesses[bounds[0] as usize..bounds[1] as usize];
-            for &id in &*accesses {
-                let spot = spot_of(&self.of_access, id);
+            of_cell.clear();
+            of_cell.extend(accesses.iter().map(|&id| (id, spot_of(&self.of_access, id))));
+            for &(_, spot) in &of_cell {
                 let count = &mut next[spot as usize];
                 if *count == 0 {
                     met.push(spot);
@@ -270,10 +271,8 @@ impl Spots {
                 self.parts.push((spot, bounds[0] + from));
                 from += std::mem::replace(&mut next[spot as usize], from);
             }
-            of_cell.clear();
-            of_cell.extend_from_slice(accesses);
-            for &id in &of_cell {
-                let next = &mut next[spot_of(&self.of_access, id) as usize];
+            for &(id, spot) in &of_cell {
+                let next = &mut next[spot as usize];
                 accesses[*next as usize] = id;
                 *next += 1;
             }
