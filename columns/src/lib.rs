@@ -123,7 +123,9 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
                     self.begin();
                 }
                 let there = &mut self.bytes[self.next..][..some * NUMBER];
-                there.chunks_exact_mut(NUMBER).for_each(|there| there.copy_from_slice(&bytes));
+                there
+                    .chunks_exact_mut(NUMBER)
+                    .for_each(|there| there.copy_from_slice(&bytes));
                 self.next += some * NUMBER;
                 self.len += some;
                 if place + some == BLOCK {

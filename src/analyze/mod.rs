@@ -346,15 +346,16 @@ fn with_decider<R>(
         most: options.most_pairs as usize,
         nearest: prepared.is_none(),
     };
-    let (needs, conflicts) = parallel::both(
+    // Conflicts need much memory only while they are looked for: first, where one comes after the other.
+    let (conflicts, needs) = parallel::both(
         threads,
+        || stage(follow, "conflicts", || Conflicts::of(trace, &contexts, &wanted)),
         || {
-            stage(follow, "unique writers", || {
+            beside("unique writers", || {
                 let found = prepared.map(|prepared| prepared.needed.as_slice());
                 Needs::knowing(trace, &order, &sections, found)
             })
         },
-        || beside("conflicts", || Conflicts::of(trace, &contexts, &wanted)),
     );
     // What would hold if unrecorded code had left no traces.
     let without_pins = || trace.has_pins().then(|| MustHappenBefore::on(trace, Grounds::Outcomes));

@@ -197,6 +197,13 @@ impl Spots {
         let crowded = found.take_crowded(trace, contexts);
         found.order();
         found.fill(contexts);
+        tracing::debug!(
+            cells = found.cells(),
+            parts = found.parts.len(),
+            spots = found.list.len(),
+            accesses = found.accesses.len(),
+            "spots"
+        );
         (found, crowded)
     }
 
@@ -288,7 +295,9 @@ impl Spots {
         let mut wanted = EventSet::none_of(self.of_access.len());
         self.accesses.iter().for_each(|&id| wanted.insert(id));
         let mut lengths = vec![0; self.list.len()];
-        wanted.events().for_each(|id| lengths[spot_of(&self.of_access, id) as usize] += 1);
+        wanted
+            .events()
+            .for_each(|id| lengths[spot_of(&self.of_access, id) as usize] += 1);
         for (spot, length) in self.list.iter_mut().zip(lengths) {
             spot.accesses.reserve_exact(length);
         }

@@ -36,15 +36,24 @@ struct Stretches {
     rows: Vec<u32>,
 }
 
-/// The chunks of all clocks.
+/// The chunks of all clocks. Most are only a little further than the one that they came of, or than one before that: of
+/// those there is only how far, in a byte an entry.
 #[derive(Clone, Debug)]
 struct Chunks {
     /// Entries of a chunk, and chunks of a clock.
     width: usize,
     of_clock: usize,
-    entries: Vec<u32>,
-    /// Chunks from this one on belong to the clock that is being made, and to no other.
+    /// The entries that some chunks began with.
+    bases: Vec<u32>,
+    /// By chunk: on which of these it rests, and how far its entries are beyond.
+    base: Vec<u32>,
+    beyond: Vec<u8>,
+    /// Those that belong to the clock that is being made, and to no other: chunks from this one on, each with a base of its
+    /// own, from that one on.
     fresh: u32,
+    fresh_bases: u32,
+    /// What each of these came of.
+    came_of: Vec<u32>,
 }
 
 impl Clocks {
@@ -55,8 +64,12 @@ impl Clocks {
         let chunks = Chunks {
             width,
             of_clock: threads.div_ceil(width),
-            entries: vec![0; width],
+            bases: vec![0; width],
+            base: vec![0],
+            beyond: vec![0; width],
             fresh: 1,
+            fresh_bases: 1,
+            came_of: Vec::new(),
         };
         let none = Stretches {
             begin: Marks::default(),
@@ -81,7 +94,6 @@ impl Clocks {
         let own = own.index();
         let mut mine = std::mem::take(&mut self.stretches[own]);
         let chunks = &mut self.chunks;
-        chunks.fresh = (chunks.entries.len() / chunks.width) as u32;
         // A row of its own, once an edge brings something new.
         let before = mine.rows.len() - chunks.of_clock;
         let mut start = before;
@@ -109,6 +121,7 @@ impl Clocks {
             chunks.join(row, self.stretches[from_thread].row(from_place, chunks.of_clock));
             chunks.raise(row, from_thread, from_place + 1);
         }
+        chunks.settle();
         mine.begin.skip_to(place);
         mine.begin.push(start != before);
         self.stretches[own] = mine;
@@ -137,6 +150,7 @@ impl Clocks {
             let row = &mut mine.rows[start..];
             chunks.join(row, self.stretches[thread].row(place, chunks.of_clock));
             chunks.raise(row, thread, place + 1);
+            chunks.settle();
         }
         self.stretches[own] = mine;
     }
@@ -206,7 +220,7 @@ impl Clocks {
                 let all = cut.chunks_mut(width).zip(closed.chunks_mut(width));
                 for ((cut, closed), &chunk) in all.zip(self.row(last)).filter(|(_, chunk)| **chunk != NOTHING) {
                     let entries = self.chunks.get(chunk);
-                    raise_to(cut, entries);
+                    raise_to(cut, entries.clone());
                     // The relation is transitive.
                     raise_to(closed, entries);
                 }
@@ -265,8 +279,8 @@ impl Clocks {
     }
 }
 
-fn raise_to(counts: &mut [u32], entries: &[u32]) {
-    for (count, &entry) in counts.iter_mut().zip(entries) {
+fn raise_to(counts: &mut [u32], entries: impl Iterator<Item = u32>) {
+    for (count, entry) in counts.iter_mut().zip(entries) {
         *count = (*count).max(entry);
     }
 }
@@ -300,8 +314,8 @@ impl Places<'_> {
             let chunk = row[of_chunk.chunk];
             if chunk != of_chunk.last.0 {
                 let before = || {
-                    let entries = clocks.chunks.get(chunk);
-                    let before = of_chunk.places.iter().filter(|&&(at, place, _)| entries[at] > place);
+                    let is_before = |&&(at, place, _): &&(usize, u32, u64)| clocks.chunks.at(chunk, at) > place;
+                    let before = of_chunk.places.iter().filter(is_before);
                     before.fold(0, |bits, &(.., bit)| bits | bit)
                 };
                 of_chunk.last = (chunk, *self.known.entry(chunk).or_insert_with(before));
@@ -313,24 +327,70 @@ impl Places<'_> {
 }
 
 impl Chunks {
+    /// The entries of a chunk.
     #[inline]
-    fn get(&self, chunk: u32) -> &[u32] {
-        &self.entries[chunk as usize * self.width..][..self.width]
+    fn get(&self, chunk: u32) -> impl Iterator<Item = u32> + Clone + '_ {
+        let base = self.base[chunk as usize] as usize * self.width;
+        let base = self.bases[base..][..self.width].iter();
+        let beyond = self.beyond[chunk as usize * self.width..][..self.width].iter();
+        base.zip(beyond).map(|(base, &beyond)| base + u32::from(beyond))
+    }
+
+    /// One of them.
+    #[inline]
+    fn at(&self, chunk: u32, place: usize) -> u32 {
+        let base = self.base[chunk as usize] as usize * self.width;
+        self.bases[base + place] + u32::from(self.beyond[chunk as usize * self.width + place])
     }
 
     #[inline]
     fn entry(&self, row: &[u32], thread: usize) -> u32 {
-        self.entries[row[thread / self.width] as usize * self.width + thread % self.width]
+        self.at(row[thread / self.width], thread % self.width)
     }
 
     /// The chunk of a clock that is being made, to be changed.
     fn own(&mut self, chunk: &mut u32) -> &mut [u32] {
         if *chunk < self.fresh {
-            let from = *chunk as usize * self.width;
-            *chunk = (self.entries.len() / self.width) as u32;
-            self.entries.extend_from_within(from..from + self.width);
+            let came_of = std::mem::replace(chunk, self.base.len() as u32);
+            self.came_of.push(came_of);
+            self.base.push((self.bases.len() / self.width) as u32);
+            self.bases.reserve(self.width);
+            for place in 0..self.width {
+                self.bases.push(self.at(came_of, place));
+            }
+            self.beyond.resize(self.beyond.len() + self.width, 0);
         }
-        &mut self.entries[*chunk as usize * self.width..][..self.width]
+        let base = self.base[*chunk as usize] as usize * self.width;
+        &mut self.bases[base..][..self.width]
+    }
+
+    /// The clock that was being made is done: brings its own chunks to what they came of, where they are near to that.
+    fn settle(&mut self) {
+        let mut bases = self.fresh_bases;
+        for (chunk, &came_of) in (self.fresh..).zip(&self.came_of) {
+            let own = self.base[chunk as usize] as usize * self.width;
+            let base = self.base[came_of as usize];
+            let (before, after) = self.bases.split_at_mut(own);
+            let entries = &mut after[..self.width];
+            let base_entries = &before[base as usize * self.width..][..self.width];
+            let far = |(entry, base): (&u32, &u32)| entry - base > u32::from(u8::MAX);
+            if !entries.iter().zip(base_entries).any(far) {
+                let beyond = &mut self.beyond[chunk as usize * self.width..][..self.width];
+                for (beyond, (entry, base)) in beyond.iter_mut().zip(entries.iter().zip(base_entries)) {
+                    *beyond = (entry - base) as u8;
+                }
+                self.base[chunk as usize] = base;
+            } else {
+                self.bases
+                    .copy_within(own..own + self.width, bases as usize * self.width);
+                self.base[chunk as usize] = bases;
+                bases += 1;
+            }
+        }
+        self.came_of.clear();
+        self.bases.truncate(bases as usize * self.width);
+        self.fresh_bases = bases;
+        self.fresh = self.base.len() as u32;
     }
 
     /// Adds to a clock that is being made what another one has.
@@ -339,7 +399,7 @@ impl Chunks {
             if *mine == theirs || theirs == NOTHING {
                 continue;
             }
-            let pairs = || self.get(*mine).iter().zip(self.get(theirs));
+            let pairs = || self.get(*mine).zip(self.get(theirs));
             if pairs().all(|(mine, theirs)| mine >= theirs) {
                 continue;
             }
@@ -347,8 +407,9 @@ impl Chunks {
                 *mine = theirs;
                 continue;
             }
+            self.own(mine);
             for at in 0..self.width {
-                let theirs = self.entries[theirs as usize * self.width + at];
+                let theirs = self.at(theirs, at);
                 let mine = &mut self.own(mine)[at];
                 *mine = (*mine).max(theirs);
             }

@@ -27,11 +27,12 @@ use crate::results::{Results, SCHEMA, tool};
 use crate::schedule::{ParseScheduleError, Schedule};
 use crate::trace::TraceId;
 use crate::verdict::{Analysis, Pair, Rejected, Unknown, Verdict};
+use blake3::Hasher;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use safe_files::{Draft, Readers, make_folder};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 const RESULTS: &str = "results.json";
@@ -39,6 +40,9 @@ const RESULTS: &str = "results.json";
 const SEAL: &str = "results.seal";
 /// What they are sealed as.
 const PURPOSE: &str = "results";
+
+/// Bytes of results that are written at once.
+const ROOM: usize = 1 << 16;
 
 /// Longer files are none that an analysis stores.
 const LARGEST: u64 = 1 << 30;
@@ -168,14 +172,10 @@ pub fn save<'a>(
     for (number, schedule) in schedules {
         drafts.add(schedule_path(folder, number), schedule.to_string().as_bytes())?;
     }
+    // Of many pairs, it is longer than all that was known of them: written piece by piece.
     let path = folder.join(RESULTS);
-    let mut json = serde_json::to_vec_pretty(results).map_err(|source| StoreError::Io {
-        path: path.clone(),
-        source: source.into(),
-    })?;
-    json.push(b'\n');
-    let seal = binding.seal(PURPOSE, &[&json]) + "\n";
-    drafts.add(path, &json)?;
+    let digest = at(&path, write_json(results, drafts.begin(path.clone())?))?;
+    let seal = binding.seal(PURPOSE, &[digest.as_bytes()]) + "\n";
     drafts.add(folder.join(SEAL), seal.as_bytes())?;
     // Everything is written: what was there may go. Until the last file has its name, some are of these results and
     // some of earlier ones: without a seal, nobody uses them.
@@ -240,7 +240,11 @@ pub fn load(folder: &Path, trace: TraceId, binding: &Binding) -> Result<Found, S
         return Ok(Found::Nothing);
     }
     let seal = safe_files::read(&folder.join(SEAL), LARGEST).unwrap_or_default();
-    if !binding.has_sealed(String::from_utf8_lossy(&seal).trim_end(), PURPOSE, &[&json]) {
+    if !binding.has_sealed(
+        String::from_utf8_lossy(&seal).trim_end(),
+        PURPOSE,
+        &[blake3::hash(&json).as_bytes()],
+    ) {
         return Ok(Found::OfOthers);
     }
     let races = results.pairs.iter().filter(|pair| pair.verdict == "witnessed").count();
@@ -297,16 +301,50 @@ fn lock(folder: &Path, operation: FlockOperation) -> io::Result<File> {
     Ok(folder)
 }
 
+/// Writes the results object, and returns the digest of what is written.
+fn write_json(results: &Results, out: &mut Draft) -> io::Result<blake3::Hash> {
+    let hasher = Hasher::new();
+    let mut out = BufWriter::with_capacity(ROOM, Digesting { out, hasher });
+    serde_json::to_writer_pretty(&mut out, results)?;
+    out.write_all(b"\n")?;
+    out.flush()?;
+    Ok(out.get_ref().hasher.finalize())
+}
+
+/// Writes on, and knows the digest of what it has written.
+struct Digesting<W> {
+    out: W,
+    hasher: Hasher,
+}
+
+impl<W: Write> Write for Digesting<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 /// Files that take their names together, once all are written.
 #[derive(Default)]
 struct Drafts(Vec<(PathBuf, Draft)>);
 
 impl Drafts {
     fn add(&mut self, path: PathBuf, bytes: &[u8]) -> Result<(), StoreError> {
-        let mut draft = at(&path, Draft::create(&path, ".partial", Readers::AsUsual))?;
-        let written = draft.write_all(bytes);
-        self.0.push((path.clone(), draft));
+        let written = self.begin(path.clone())?.write_all(bytes);
         at(&path, written)
+    }
+
+    /// A file that is to be written.
+    fn begin(&mut self, path: PathBuf) -> Result<&mut Draft, StoreError> {
+        let draft = at(&path, Draft::create(&path, ".partial", Readers::AsUsual))?;
+        self.0.push((path, draft));
+        let (_, last) = self.0.last_mut().expect("one was added");
+        Ok(last)
     }
 
     /// Returns their names.

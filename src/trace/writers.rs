@@ -1,6 +1,8 @@
 //! Who writes each cell, and what.
 
 use super::{CellId, CellUse, EventId, ThreadId, Trace};
+use columns::Column;
+use std::ops::Range;
 
 /// The writes of each [contested](super::Cell::contested) cell: in the order of π, and by the value that they leave. Of
 /// others nobody asks.
@@ -9,7 +11,7 @@ pub struct Writers {
     all: Lists,
     /// By value, then in the order of π; without frees, which leave none.
     valued: Lists,
-    values: Vec<u64>,
+    values: Values,
     /// By event, whether it writes no value, or one that some other write leaves in the same cell as well; 64 to a word.
     repeated: Vec<u64>,
     /// Who writes each cell.
@@ -51,8 +53,45 @@ impl Lists {
     }
 
     #[inline]
-    fn range(&self, cell: CellId) -> std::ops::Range<usize> {
+    fn range(&self, cell: CellId) -> Range<usize> {
         self.starts[cell.index()] as usize..self.starts[cell.index() + 1] as usize
+    }
+}
+
+/// Values of 64 bits, by their halves: the higher ones are mostly alike.
+#[derive(Clone, Debug, Default)]
+struct Values {
+    low: Column,
+    high: Column,
+}
+
+impl Values {
+    fn push(&mut self, value: u64) {
+        self.low.push(value as u32);
+        self.high.push((value >> u32::BITS) as u32);
+    }
+
+    fn end(&mut self) {
+        self.low.end();
+        self.high.end();
+    }
+
+    #[inline]
+    fn at(&self, place: usize) -> u64 {
+        u64::from(self.high.at(place)) << u32::BITS | u64::from(self.low.at(place))
+    }
+
+    /// The first of some places, whose values ascend, from which on they are not less than this; the end, if all are.
+    fn first_from(&self, places: Range<usize>, value: u64) -> usize {
+        let (mut low, mut high) = (places.start, places.end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.at(middle) < value {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
     }
 }
 
@@ -84,7 +123,7 @@ impl Writers {
             repeated[word] |= bit;
         };
         let (mut next, mut next_valued) = (all.begin(), valued.begin());
-        let mut values = vec![0_u64; valued.items.len()];
+        let mut left = vec![0_u64; valued.items.len()];
         // In the order of π: to go through the writes of one cell after the other would touch all memory for each.
         for access in writes() {
             for used in trace.uses(access).filter(contested) {
@@ -93,26 +132,29 @@ impl Writers {
                 next[cell] += 1;
                 if access.kind.writes_value() {
                     let at = next_valued[cell] as usize;
-                    (valued.items[at], values[at]) = (access.event, used.written);
+                    (valued.items[at], left[at]) = (access.event, used.written);
                     next_valued[cell] += 1;
                 } else {
                     repeat(access.event);
                 }
             }
         }
-        let mut of_cell: Vec<(u64, EventId)> = Vec::new();
+        drop((next, next_valued));
+        let (mut of_cell, mut values): (Vec<(u64, EventId)>, _) = (Vec::new(), Values::default());
         for cell in (0..cells as u32).map(CellId) {
             let range = valued.range(cell);
-            let (events, values) = (&mut valued.items[range.clone()], &mut values[range]);
-            of_cell.extend(values.iter().copied().zip(events.iter().copied()));
+            let (events, left) = (&mut valued.items[range.clone()], &left[range]);
+            of_cell.extend(left.iter().copied().zip(events.iter().copied()));
             of_cell.sort_unstable();
             for alike in of_cell.chunk_by(|a, b| a.0 == b.0).filter(|alike| alike.len() > 1) {
                 alike.iter().for_each(|&(_, write)| repeat(write));
             }
             for (at, (value, write)) in of_cell.drain(..).enumerate() {
-                (values[at], events[at]) = (value, write);
+                values.push(value);
+                events[at] = write;
             }
         }
+        values.end();
         Writers {
             all,
             valued,
@@ -152,15 +194,18 @@ impl Writers {
     #[must_use]
     pub fn writes_of(&self, cell: CellId, value: u64) -> &[EventId] {
         let range = self.valued.range(cell);
-        let values = &self.values[range.clone()];
-        let from = values.partition_point(|&other| other < value);
+        let from = self.values.first_from(range.clone(), value);
         // Most values are left once, if at all.
-        let more = usize::from(values.get(from) == Some(&value));
-        let until = match values.get(from + more) {
-            Some(&other) if other == value => from + values[from..].partition_point(|&other| other == value),
-            _ => from + more,
+        let is_it = |place: usize| place < range.end && self.values.at(place) == value;
+        let until = match (is_it(from), is_it(from + 1)) {
+            (false, _) => from,
+            (true, false) => from + 1,
+            (true, true) => match value.checked_add(1) {
+                Some(next) => self.values.first_from(from..range.end, next),
+                None => range.end,
+            },
         };
-        &self.valued.items[range][from..until]
+        &self.valued.items[from..until]
     }
 }
 
