@@ -11,8 +11,10 @@ pub struct Json;
 impl Exporter for Json {
     fn export(&self, findings: &[Findings<'_>], out: &mut dyn Write) -> io::Result<()> {
         if let Some(results) = Results::merged(findings) {
-            serde_json::to_writer_pretty(&mut *out, &results)?;
-            writeln!(out)?;
+            // It consists of small pieces, and `out` looks at each that it gets for what a terminal must not see.
+            let mut json = serde_json::to_vec_pretty(&results)?;
+            json.push(b'\n');
+            out.write_all(&json)?;
         }
         Ok(())
     }

@@ -81,19 +81,30 @@ pub(super) struct Search<'s, 't> {
     entered: (Vec<u32>, Vec<Vec<OnLock>>),
 }
 
+/// What searches with one ending, one after the other, need not find again.
+pub(super) struct Kept<'s, 't> {
+    ends: Vec<Cell<Option<u32>>>,
+    window: Window<'s, 't>,
+}
+
 impl<'s, 't> Search<'s, 't> {
     pub(super) fn new(
         native: &'s Native<'t>,
         from: EventId,
         view: View,
         ending: Ending<'s>,
-        most: u32,
-        most_work: u64,
+        (most, most_work): (u32, u64),
+        earlier: Option<Kept<'s, 't>>,
     ) -> Search<'s, 't> {
+        let based = view != View::Relaxed;
+        let (ends, window) = match earlier {
+            Some(Kept { ends, window }) => (ends, window.seen(from, based)),
+            None => (vec![Cell::new(None); native.trace.threads()], None),
+        };
         Search {
             native,
             from,
-            based: view != View::Relaxed,
+            based,
             as_in_trace: view == View::Based { as_in_trace: true },
             relied: Cell::new(false),
             work: Cell::new(most_work),
@@ -104,9 +115,17 @@ impl<'s, 't> Search<'s, 't> {
             most,
             chosen: BTreeMap::new(),
             served: BTreeMap::new(),
-            ends: vec![Cell::new(None); native.trace.threads()],
-            window: Window::new(native, from, view != View::Relaxed, ending),
+            ends,
+            window: window.unwrap_or_else(|| Window::new(native, from, based, ending)),
             entered: (Vec::new(), Vec::new()),
+        }
+    }
+
+    /// What the next search with this ending begins with.
+    pub(super) fn keep(self) -> Kept<'s, 't> {
+        Kept {
+            ends: self.ends,
+            window: self.window,
         }
     }
 
