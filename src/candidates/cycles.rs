@@ -143,13 +143,9 @@ fn waiting(trace: &Trace, sections: &Sections, scope: Option<&Scope>) -> Vec<Wai
         let own = |id: &SectionId| matches!(wait, Wait::Lock { lock, .. } if lock == sections.get(*id).lock);
         (!held.iter().any(own)).then_some((event, wait, held))
     });
-    let kept = |event: EventId, held: &'_ [SectionId]| {
-        let locks = held.iter().map(|&id| Awaited::Lock(sections.get(id).lock));
-        locks.chain([Awaited::End(trace.thread(event))]).collect::<Vec<_>>()
-    };
     let (mut joins, mut circles) = (Vec::new(), Circles::default());
     for (event, wait, held) in waiting.clone() {
-        for kept in kept(event, held) {
+        for kept in kept(trace, sections, (event, held)) {
             circles.add(kept, Awaited::by(wait));
         }
         if let Wait::End(child) = wait
@@ -178,7 +174,7 @@ fn waiting(trace: &Trace, sections: &Sections, scope: Option<&Scope>) -> Vec<Wai
     let mut nodes: HashMap<Node, Vec<EventId>> = HashMap::new();
     for (event, wait, held) in waiting {
         let thread = trace.thread(event);
-        let is_one = circles.has(&kept(event, held), Awaited::by(wait));
+        let is_one = circles.has(kept(trace, sections, (event, held)), Awaited::by(wait));
         if is_one
             && (!held.is_empty() || joined[thread.index()])
             && let Some(position) = position(event)
@@ -201,6 +197,16 @@ fn waiting(trace: &Trace, sections: &Sections, scope: Option<&Scope>) -> Vec<Wai
     nodes
 }
 
+/// What a thread keeps from others while it waits, in these sections.
+fn kept<'s>(
+    trace: &Trace,
+    sections: &'s Sections,
+    (event, held): (EventId, &'s [SectionId]),
+) -> impl Iterator<Item = Awaited> + 's {
+    let locks = held.iter().map(|&id| Awaited::Lock(sections.get(id).lock));
+    locks.chain([Awaited::End(trace.thread(event))])
+}
+
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Awaited {
@@ -209,6 +215,13 @@ enum Awaited {
 }
 
 impl Awaited {
+    fn number(self) -> u32 {
+        match self {
+            Awaited::Lock(lock) => lock.0,
+            Awaited::End(thread) => !thread.0,
+        }
+    }
+
     fn by(wait: Wait) -> Awaited {
         match wait {
             Wait::Lock { lock, .. } => Awaited::Lock(lock),
@@ -224,6 +237,8 @@ impl Awaited {
 struct Circles {
     numbers: HashMap<Awaited, u32>,
     known: HashSet<(Awaited, Awaited)>,
+    /// The last of them in places that such edges share: nearly all are one of a few.
+    recent: Vec<Option<(Awaited, Awaited)>>,
     /// The edges of each, and those to it.
     to: Vec<Vec<u32>>,
     from: Vec<Vec<u32>>,
@@ -234,6 +249,11 @@ struct Circles {
 impl Circles {
     /// Adds that who waits for `to` keeps others waiting for `from`.
     fn add(&mut self, from: Awaited, to: Awaited) {
+        let recent = (from.number().wrapping_mul(31).wrapping_add(to.number()) & 0xff) as usize;
+        self.recent.resize(0x100, None);
+        if self.recent[recent].replace((from, to)) == Some((from, to)) {
+            return;
+        }
         if self.known.insert((from, to)) {
             let [from, to] = [from, to].map(|awaited| {
                 let next = self.numbers.len() as u32;
@@ -272,10 +292,10 @@ impl Circles {
     }
 
     /// Whether a way from any of these to something is a part of a circle.
-    fn has(&self, from: &[Awaited], to: Awaited) -> bool {
-        let of = |awaited: &Awaited| self.component[*self.numbers.get(awaited)? as usize];
-        let component = of(&to);
-        component.is_some() && from.iter().any(|from| of(from) == component)
+    fn has(&self, mut from: impl Iterator<Item = Awaited>, to: Awaited) -> bool {
+        let of = |awaited: Awaited| self.component[*self.numbers.get(&awaited)? as usize];
+        let component = of(to);
+        component.is_some() && from.any(|from| of(from) == component)
     }
 }
 

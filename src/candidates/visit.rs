@@ -345,15 +345,19 @@ impl Visit<'_, '_> {
             first_of(&mut self.found.first_locked, pair.first.0, pair.first.1);
             return ControlFlow::Continue(());
         }
-        let (mut open, mut cells) = (0, HashSet::new());
+        let (mut open, mut cells) = (0, Vec::new());
         self.candidates.each_open_cell(self.order, pair, &mut |cell, a, b| {
             open += a.len() as u64 * b.len() as u64;
-            cells.insert(cell);
+            cells.push(cell);
             self.all(a, b)
         })?;
         if open < pair.instances {
             self.found.ordered += pair.instances - open;
-            if let Some((first, second)) = spots.first_but_in(trace, pair, &cells) {
+            let first = match cells.contains(&pair.cell) {
+                true => spots.first_but_in(trace, pair, &cells.into_iter().collect::<HashSet<u32>>()),
+                false => Some(pair.first),
+            };
+            if let Some((first, second)) = first {
                 first_of(&mut self.found.first_ordered, first, second);
             }
         }

@@ -106,6 +106,12 @@ impl<W: Write> Write for Escaped<W> {
     }
 }
 
+/// Whether one of [`COMMANDS`] is in a line.
+fn has_command(line: &str) -> bool {
+    // All of them have one of these.
+    line.bytes().any(|byte| byte == b'#') && COMMANDS.iter().any(|begin| line.contains(begin))
+}
+
 /// Text of any number of lines, as [`Escaped`] writes it, without colors.
 #[must_use]
 pub fn lines(text: &str) -> String {
@@ -117,8 +123,7 @@ pub fn lines(text: &str) -> String {
 fn escaped(line: &str, colors: bool, commands: bool) -> Cow<'_, str> {
     let start = line.trim_start();
     // Three of them begin no command, but the second place in a snippet of source.
-    let is_command = !commands
-        && (start.starts_with("::") && !start.starts_with(":::") || COMMANDS.iter().any(|begin| line.contains(begin)));
+    let is_command = !commands && (start.starts_with("::") && !start.starts_with(":::") || has_command(line));
     // Nearly all lines are of such letters alone, of which one can tell many at a time.
     let is_plain = line.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
     if !is_command && (is_plain || !line.contains(|letter| is_unsafe(letter) && letter != '\t')) {

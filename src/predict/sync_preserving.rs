@@ -17,6 +17,7 @@
 //! critical sections, or a write and a read, to change their order.
 
 use crate::prune::{Clocks, Edge, Ending, MustHappenBefore, Needs};
+use crate::semantics::{Need, semaphores, waits};
 use crate::trace::{EventId, ObjectId, SectionId, Sections, ThreadId, Trace, explanations};
 use hashbrown::HashMap;
 use std::borrow::Cow;
@@ -268,7 +269,15 @@ fn explained(trace: &Trace, sections: &Sections, wanted: impl Fn(EventId, EventI
     if trace.has_pins() {
         return explanations(trace, sections, trace.interplay(), wanted);
     }
-    let mut found = explanations(trace, sections, trace.operations(), &wanted);
+    // In most traces operations rest on nothing beyond what must happen before them.
+    let rests = |event: EventId| {
+        let op = trace.op(event);
+        waits::Step::of(op).is_some() || semaphores::Step::of(op).is_some() || Need::of(op).is_some()
+    };
+    let mut found = match sections.any_handed_over() || trace.operations().any(rests) {
+        true => explanations(trace, sections, trace.operations(), &wanted),
+        false => Vec::new(),
+    };
     let mut written: Vec<Option<EventId>> = vec![None; trace.cells().len()];
     for access in trace.contested() {
         let event = access.event;
