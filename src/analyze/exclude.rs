@@ -14,8 +14,9 @@ use crate::candidates::PairSites;
 use crate::encode::Form;
 use crate::prune::{Ending, Grounds, MustHappenBefore, Needs};
 use crate::semantics::onces::Initializers;
+use crate::semantics::{Before, Need};
 use crate::solve::Native;
-use crate::trace::{EventId, ThreadId, Trace};
+use crate::trace::{EventId, Op, ThreadId, Trace};
 use crate::verdict::{CutRefutation, Fact, Kind, Refutation, Unknown, Verdict};
 use hashbrown::HashMap;
 use std::cmp::Reverse;
@@ -57,9 +58,10 @@ impl Decider<'_> {
 
     fn structure(&self) -> &Structure {
         self.structure.get_or_init(|| {
-            let order = MustHappenBefore::on(self.trace, Grounds::Structure);
+            let walk = || MustHappenBefore::on(self.trace, Grounds::Structure);
+            let order = rests_on_outcomes(self.trace).then(walk);
             Structure {
-                order: (!order.same_edges(self.order)).then_some(order),
+                order: order.filter(|order| !order.same_edges(self.order)),
                 initializers: Initializers::of(self.trace),
             }
         })
@@ -235,6 +237,22 @@ impl Decider<'_> {
             .find(|facts| !facts.is_empty())
             .unwrap_or_default()
     }
+}
+
+/// Whether must-happen-before may have edges in a trace that the operations alone do not give. (It takes a walk over the
+/// trace to find which.)
+fn rests_on_outcomes(trace: &Trace) -> bool {
+    let by_outcome = |event: EventId| match trace.op(event) {
+        Op::Access => trace.access(event).is_some_and(|access| {
+            let alloc = trace.incarnation(access.incarnation).alloc;
+            alloc.is_some_and(|alloc| trace.thread(alloc) != trace.thread(event))
+        }),
+        op => {
+            let before = Before::of(op).is_some_and(|before| before.grounds() > Grounds::Structure);
+            before || matches!(Need::of(op), Some(Need::Wake(_) | Need::Initialization(_)))
+        }
+    };
+    trace.has_pins() || trace.linked().any(by_outcome)
 }
 
 /// An instance of some that is not refuted, by so many questions at most; `refutes`: whether no feasible prefix has an

@@ -8,8 +8,9 @@
 
 use super::Scope;
 use crate::semantics::blocking::Wait;
-use crate::trace::{CodePosition, EventId, ObjectId, Sections, ThreadId, Trace};
-use hashbrown::HashMap;
+use crate::trace::{CodePosition, EventId, ObjectId, SectionId, Sections, ThreadId, Trace};
+use columns::Excerpt;
+use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 
 /// Steps of the search for cycles before it is given up.
@@ -124,28 +125,61 @@ type Node = (ThreadId, CodePosition, Wait, Vec<(ObjectId, bool)>);
 
 /// What waits in a trace, as far as it can be part of a cycle.
 fn waiting(trace: &Trace, sections: &Sections, scope: Option<&Scope>) -> Vec<Waiting> {
-    let held_at = |event: EventId| {
-        let open = sections.open_after(trace.thread(event), trace.place(event));
-        let mut held: Vec<(ObjectId, bool)> = open
+    let sorted = |held: Excerpt<'_, SectionId>| {
+        let mut held: Vec<(ObjectId, bool)> = held
             .map(|id| (sections.get(id).lock, sections.get(id).shared))
             .collect();
         held.sort_unstable();
         held
     };
-    let mut nodes: HashMap<Node, Vec<EventId>> = HashMap::new();
     let position = |event: EventId| match scope {
         Some(scope) => scope.positions.get(&event).copied(),
         None => Some(trace.pc(event)),
     };
-    for event in trace.operations() {
-        let (Some(wait), Some(position)) = (Wait::of(trace, sections, event), position(event)) else {
-            continue;
-        };
-        let held = held_at(event);
-        // One level more of what the thread holds already is to be had.
-        let own = |&(lock, _): &(ObjectId, bool)| matches!(wait, Wait::Lock { lock: wanted, .. } if wanted == lock);
-        if !held.iter().any(own) {
-            let key = (trace.thread(event), position, wait, held);
+    // All that wait, but for one level more of what their thread holds already, which is to be had.
+    let waiting = trace.operations().filter_map(|event| {
+        let wait = Wait::of(trace, sections, event)?;
+        let held = sections.open_after(trace.thread(event), trace.place(event));
+        let own = |id: SectionId| matches!(wait, Wait::Lock { lock, .. } if lock == sections.get(id).lock);
+        (!held.clone().any(own)).then_some((event, wait, held))
+    });
+    let (mut joins, mut circles) = (Vec::new(), Circles::default());
+    for (event, wait, held) in waiting.clone() {
+        for kept in kept(trace, sections, (event, held.clone())) {
+            circles.add(kept, Awaited::by(wait));
+        }
+        if let Wait::End(child) = wait
+            && position(event).is_some()
+        {
+            joins.push((trace.thread(event), child, !held.is_empty()));
+        }
+    }
+    circles.find();
+    if circles.is_empty() {
+        return Vec::new();
+    }
+    // A thread that holds nothing is waited for only where it is joined, by one that is waited for itself.
+    let mut joined = vec![false; trace.threads()];
+    loop {
+        let mut more = false;
+        for &(thread, child, holds) in &joins {
+            if holds || joined[thread.index()] {
+                more |= !std::mem::replace(&mut joined[child.index()], true);
+            }
+        }
+        if !more {
+            break;
+        }
+    }
+    let mut nodes: HashMap<Node, Vec<EventId>> = HashMap::new();
+    for (event, wait, held) in waiting {
+        let thread = trace.thread(event);
+        let is_one = circles.has(kept(trace, sections, (event, held.clone())), Awaited::by(wait));
+        if is_one
+            && (!held.is_empty() || joined[thread.index()])
+            && let Some(position) = position(event)
+        {
+            let key = (thread, position, wait, sorted(held));
             nodes.entry(key).or_default().push(event);
         }
     }
@@ -160,23 +194,131 @@ fn waiting(trace: &Trace, sections: &Sections, scope: Option<&Scope>) -> Vec<Wai
         });
     let mut nodes: Vec<Waiting> = nodes.collect();
     nodes.sort_unstable_by_key(|node| node.events[0]);
-    // A thread that holds nothing is waited for only where it is joined, by one that is waited for itself.
-    let mut joined = vec![false; trace.threads()];
-    loop {
-        let mut more = false;
-        for node in &nodes {
-            if let Wait::End(child) = node.wait
-                && (!node.held.is_empty() || joined[node.thread.index()])
-            {
-                more |= !std::mem::replace(&mut joined[child.index()], true);
-            }
-        }
-        if !more {
-            break;
+    nodes
+}
+
+/// What a thread keeps from others while it waits, in these sections.
+fn kept<'s>(
+    trace: &Trace,
+    sections: &'s Sections,
+    (event, held): (EventId, Excerpt<'s, SectionId>),
+) -> impl Iterator<Item = Awaited> + 's {
+    let locks = held.map(|id| Awaited::Lock(sections.get(id).lock));
+    locks.chain([Awaited::End(trace.thread(event))])
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Awaited {
+    Lock(ObjectId),
+    End(ThreadId),
+}
+
+impl Awaited {
+    fn number(self) -> u32 {
+        match self {
+            Awaited::Lock(lock) => lock.0,
+            Awaited::End(thread) => !thread.0,
         }
     }
-    nodes.retain(|node| !node.held.is_empty() || joined[node.thread.index()]);
-    nodes
+
+    fn by(wait: Wait) -> Awaited {
+        match wait {
+            Wait::Lock { lock, .. } => Awaited::Lock(lock),
+            Wait::End(thread) => Awaited::End(thread),
+        }
+    }
+}
+
+/// Which locks, and ends of threads, lie on circles of such: from what a waiting thread keeps from others to what it
+/// waits for. A cycle of operations goes along one of them, and in most programs none is there. So the operations of the
+/// others need not be told apart.
+#[derive(Default)]
+struct Circles {
+    numbers: HashMap<Awaited, u32>,
+    known: HashSet<(Awaited, Awaited)>,
+    /// The last of them in places that such edges share: nearly all are one of a few.
+    recent: Vec<Option<(Awaited, Awaited)>>,
+    /// The edges of each, and those to it.
+    to: Vec<Vec<u32>>,
+    from: Vec<Vec<u32>>,
+    /// The strongly connected component of each, if that is more than itself.
+    component: Vec<Option<u32>>,
+}
+
+impl Circles {
+    /// Adds that who waits for `to` keeps others waiting for `from`.
+    fn add(&mut self, from: Awaited, to: Awaited) {
+        let recent = (from.number().wrapping_mul(31).wrapping_add(to.number()) & 0xff) as usize;
+        self.recent.resize(0x100, None);
+        if self.recent[recent].replace((from, to)) == Some((from, to)) {
+            return;
+        }
+        if self.known.insert((from, to)) {
+            let [from, to] = [from, to].map(|awaited| {
+                let next = self.numbers.len() as u32;
+                *self.numbers.entry(awaited).or_insert(next)
+            });
+            self.to.resize(self.numbers.len(), Vec::new());
+            self.from.resize(self.numbers.len(), Vec::new());
+            self.to[from as usize].push(to);
+            self.from[to as usize].push(from);
+        }
+    }
+
+    /// Finds the components, once all is added: Kosaraju's algorithm.
+    fn find(&mut self) {
+        let mut done = vec![false; self.to.len()];
+        let mut left = Vec::new();
+        for root in 0..self.to.len() as u32 {
+            walk(&self.to, root, &mut done, &mut |node| left.push(node));
+        }
+        done.fill(false);
+        self.component = vec![None; self.to.len()];
+        let mut component = Vec::new();
+        for (number, &root) in (0..).zip(left.iter().rev()) {
+            walk(&self.from, root, &mut done, &mut |node| component.push(node));
+            if component.len() > 1 || self.to[root as usize].contains(&root) {
+                for node in &component {
+                    self.component[*node as usize] = Some(number);
+                }
+            }
+            component.clear();
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.component.iter().all(Option::is_none)
+    }
+
+    /// Whether a way from any of these to something is a part of a circle.
+    fn has(&self, mut from: impl Iterator<Item = Awaited>, to: Awaited) -> bool {
+        let of = |awaited: Awaited| self.component[*self.numbers.get(&awaited)? as usize];
+        let component = of(to);
+        component.is_some() && from.any(|from| of(from) == component)
+    }
+}
+
+/// Goes to all nodes that are not done yet and can be reached, and calls `left` with each when those behind it are done.
+fn walk(edges: &[Vec<u32>], root: u32, done: &mut [bool], left: &mut dyn FnMut(u32)) {
+    if std::mem::replace(&mut done[root as usize], true) {
+        return;
+    }
+    let mut path = vec![(root, 0)];
+    while let Some((node, next)) = path.last_mut() {
+        match edges[*node as usize].get(*next) {
+            Some(&child) => {
+                *next += 1;
+                if !std::mem::replace(&mut done[child as usize], true) {
+                    path.push((child, 0));
+                }
+            }
+            None => {
+                left(*node);
+                path.pop();
+            }
+        }
+    }
 }
 
 /// The most operations of a cycle that somebody asks about: if it may be a deadlock, and if it cannot.

@@ -12,7 +12,7 @@ use crate::prune::{LockContextId, LockContexts};
 use crate::trace::{Access, CellId, CodePosition, EventId, EventSet, ThreadId, Trace};
 use columns::Column;
 use hashbrown::{HashMap, HashSet};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// Accesses by one thread at one position, all of one kind, in program order.
 pub(super) struct Spot {
@@ -61,7 +61,7 @@ pub(super) struct Spots {
     /// By the number of a cell, where its accesses begin; once they are sorted, where its rows of `parts` do.
     starts: Vec<u32>,
     /// Cell by cell, the spots of its accesses, and where those at each begin; at the end, where the last ones end.
-    parts: Vec<(u32, u32)>,
+    parts: Parts,
     /// Cell by cell, and for each spot by spot, in the order of π.
     accesses: Vec<EventId>,
     pub(super) pairs: Vec<SpotPair>,
@@ -71,6 +71,29 @@ pub(super) struct Spots {
 }
 
 const NONE: u32 = u32::MAX;
+
+/// Rows: a spot, and where its accesses begin.
+#[derive(Default)]
+struct Parts {
+    spots: Column,
+    starts: Column,
+}
+
+impl Parts {
+    fn push(&mut self, spot: u32, start: u32) {
+        self.spots.push(spot);
+        self.starts.push(start);
+    }
+
+    fn len(&self) -> usize {
+        self.spots.len()
+    }
+
+    /// The accesses of a row: until those of the next one begin.
+    fn accesses(&self, row: usize) -> Range<usize> {
+        self.starts.at(row) as usize..self.starts.at(row + 1) as usize
+    }
+}
 
 /// The spot of an access that has one.
 fn spot_of(of_access: &Column, access: EventId) -> u32 {
@@ -275,7 +298,7 @@ impl Spots {
             met.sort_unstable();
             let mut from = 0;
             for &spot in &met {
-                self.parts.push((spot, bounds[0] + from));
+                self.parts.push(spot, bounds[0] + from);
                 from += std::mem::replace(&mut next[spot as usize], from);
             }
             for &(id, spot) in &of_cell {
@@ -286,8 +309,9 @@ impl Spots {
             met.drain(..).for_each(|spot| next[spot as usize] = 0);
         }
         self.starts.push(self.parts.len() as u32);
-        self.parts.push((NONE, self.accesses.len() as u32));
-        self.parts.shrink_to_fit();
+        self.parts.push(0, self.accesses.len() as u32);
+        self.parts.spots.end();
+        self.parts.starts.end();
     }
 
     /// Fills in the accesses of each spot.
@@ -323,20 +347,29 @@ impl Spots {
         self.starts.len() as u32 - 1
     }
 
+    /// The rows of a cell.
+    fn rows(&self, cell: u32) -> Range<usize> {
+        self.starts[cell as usize] as usize..self.starts[cell as usize + 1] as usize
+    }
+
     /// The accesses of a cell, spot by spot.
     fn of_cell(&self, cell: u32) -> impl Iterator<Item = (u32, &[EventId])> {
-        let rows = self.starts[cell as usize] as usize..self.starts[cell as usize + 1] as usize;
-        let rows = self.parts[rows.start..=rows.end].windows(2);
-        rows.map(|row| (row[0].0, &self.accesses[row[0].1 as usize..row[1].1 as usize]))
+        let rows = self.rows(cell);
+        rows.map(|row| (self.parts.spots.at(row), &self.accesses[self.parts.accesses(row)]))
     }
 
     /// The accesses of a cell at a spot.
     fn at(&self, cell: u32, spot: u32) -> &[EventId] {
-        let first = self.starts[cell as usize] as usize;
-        let rows = &self.parts[first..self.starts[cell as usize + 1] as usize];
-        match rows.binary_search_by_key(&spot, |&(spot, _)| spot) {
-            Ok(at) => &self.accesses[rows[at].1 as usize..self.parts[first + at + 1].1 as usize],
-            Err(_) => &[],
+        let rows = self.rows(cell);
+        let before = self
+            .parts
+            .spots
+            .excerpt(rows.clone())
+            .partition_point(|other| other < spot);
+        let row = rows.start + before;
+        match row < rows.end && self.parts.spots.at(row) == spot {
+            true => &self.accesses[self.parts.accesses(row)],
+            false => &[],
         }
     }
 

@@ -4,7 +4,7 @@ use super::open_pairs::SitesFound;
 use super::site::Held;
 use super::spots::{SpotPair, Spots, first_from};
 use super::{Candidates, positions_of};
-use crate::prune::{MustHappenBefore, Needs};
+use crate::prune::{LockContextId, MustHappenBefore, Needs};
 use crate::trace::{CodePosition, EventId, ThreadId};
 use hashbrown::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -99,6 +99,7 @@ impl Candidates<'_> {
             needs,
             each,
             found: Visited::default(),
+            parts: Default::default(),
         };
         if visit.all_sites(sites).is_break() {
             visit.found.stopped = true;
@@ -303,6 +304,8 @@ struct Visit<'v, 't> {
     needs: &'v Needs<'v>,
     each: &'v mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
     found: Visited,
+    /// Room for the accesses of two spots that hold a lock, and for the others.
+    parts: [(Vec<Held>, Vec<Held>); 2],
 }
 
 impl Visit<'_, '_> {
@@ -342,15 +345,19 @@ impl Visit<'_, '_> {
             first_of(&mut self.found.first_locked, pair.first.0, pair.first.1);
             return ControlFlow::Continue(());
         }
-        let (mut open, mut cells) = (0, HashSet::new());
+        let (mut open, mut cells) = (0, Vec::new());
         self.candidates.each_open_cell(self.order, pair, &mut |cell, a, b| {
             open += a.len() as u64 * b.len() as u64;
-            cells.insert(cell);
+            cells.push(cell);
             self.all(a, b)
         })?;
         if open < pair.instances {
             self.found.ordered += pair.instances - open;
-            if let Some((first, second)) = spots.first_but_in(trace, pair, &cells) {
+            let first = match cells.contains(&pair.cell) {
+                true => spots.first_but_in(trace, pair, &cells.into_iter().collect::<HashSet<u32>>()),
+                false => Some(pair.first),
+            };
+            if let Some((first, second)) = first {
                 first_of(&mut self.found.first_ordered, first, second);
             }
         }
@@ -376,17 +383,33 @@ impl Visit<'_, '_> {
             && let Some(lock) = contexts.most_held(a.iter().map(|x| x.1), b.iter().map(|x| x.1))
         {
             // Where both hold it, nothing is left; the rest is little.
-            let (held_a, rest_a): (Vec<Held>, Vec<Held>) =
-                a.iter().copied().partition(|x| contexts.holds_exclusively(x.1, lock));
-            let (held_b, rest_b): (Vec<Held>, Vec<Held>) = b.iter().copied().partition(|x| contexts.holds(x.1, lock));
-            if let (Some(first), Some(second)) = (held_a.first(), held_b.first()) {
-                self.found.locked += held_a.len() as u64 * held_b.len() as u64;
-                first_of(&mut self.found.first_locked, first.0, second.0);
-            }
-            self.one_by_one(&rest_a, b)?;
-            return self.one_by_one(&held_a, &rest_b);
+            let mut parts = std::mem::take(&mut self.parts);
+            partition(a, &mut parts[0], |held| contexts.holds_exclusively(held, lock));
+            partition(b, &mut parts[1], |held| contexts.holds(held, lock));
+            let flow = self.but_under_one(a, b, &parts);
+            self.parts = parts;
+            return flow;
         }
         self.one_by_one(a, b)
+    }
+
+    /// All but those of `a` with those of `b` that hold a lock.
+    fn but_under_one(
+        &mut self,
+        a: Events<'_>,
+        b: Events<'_>,
+        [(held_a, rest_a), (held_b, rest_b)]: &[(Vec<Held>, Vec<Held>); 2],
+    ) -> ControlFlow<()> {
+        debug_assert_eq!(
+            (held_a.len() + rest_a.len(), held_b.len() + rest_b.len()),
+            (a.len(), b.len())
+        );
+        if let (Some(first), Some(second)) = (held_a.first(), held_b.first()) {
+            self.found.locked += held_a.len() as u64 * held_b.len() as u64;
+            first_of(&mut self.found.first_locked, first.0, second.0);
+        }
+        self.one_by_one(rest_a, b)?;
+        self.one_by_one(held_a, rest_b)
     }
 
     fn one_by_one(&mut self, a: Events<'_>, b: Events<'_>) -> ControlFlow<()> {
@@ -452,6 +475,22 @@ impl Visit<'_, '_> {
             }
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Divides accesses into those that hold something and the others.
+fn partition(all: Events<'_>, (held, rest): &mut (Vec<Held>, Vec<Held>), holds: impl Fn(LockContextId) -> bool) {
+    held.clear();
+    rest.clear();
+    // Mostly, it is the context of the one before.
+    let mut last = None;
+    for &(event, context) in all {
+        let holds = match last {
+            Some((known, holds)) if known == context => holds,
+            _ => holds(context),
+        };
+        last = Some((context, holds));
+        if holds { &mut *held } else { &mut *rest }.push((event, context));
     }
 }
 

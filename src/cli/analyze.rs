@@ -556,7 +556,7 @@ impl AnalysisArgs {
         warn_if_cut(path, trace);
         if watch.until().is_some() && trace.first_events().is_none() {
             // Reports tell of the run's end, when the time may be over. (What cannot be read is said there.)
-            let _ = Standstill::of_path(path);
+            let _ = Standstill::of_loaded(trace, path);
         }
         watch.stage("checking the trace");
         let checker = must_be_execution(path, trace)?;

@@ -70,12 +70,16 @@ impl<W: Write> Escaped<W> {
         self.out
     }
 
-    fn put(&mut self) -> io::Result<()> {
-        let line = String::from_utf8_lossy(&self.line);
+    fn put(&mut self, line: &[u8]) -> io::Result<()> {
+        let line = String::from_utf8_lossy(line);
         let line = escaped(&line, self.colors, self.commands);
-        self.out.write_all(line.as_bytes())?;
-        self.line.clear();
-        Ok(())
+        self.out.write_all(line.as_bytes())
+    }
+
+    /// Puts the line that has no end yet.
+    fn put_rest(&mut self) -> io::Result<()> {
+        let line = std::mem::take(&mut self.line);
+        self.put(&line)
     }
 }
 
@@ -83,8 +87,12 @@ impl<W: Write> Write for Escaped<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
-            self.line.extend(&rest[..end]);
-            self.put()?;
+            if self.line.is_empty() {
+                self.put(&rest[..end])?;
+            } else {
+                self.line.extend(&rest[..end]);
+                self.put_rest()?;
+            }
             self.out.write_all(b"\n")?;
             rest = &rest[end + 1..];
         }
@@ -93,9 +101,15 @@ impl<W: Write> Write for Escaped<W> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.put()?;
+        self.put_rest()?;
         self.out.flush()
     }
+}
+
+/// Whether one of [`COMMANDS`] is in a line.
+fn has_command(line: &str) -> bool {
+    // All of them have one of these.
+    line.bytes().any(|byte| byte == b'#') && COMMANDS.iter().any(|begin| line.contains(begin))
 }
 
 /// Text of any number of lines, as [`Escaped`] writes it, without colors.
@@ -109,9 +123,10 @@ pub fn lines(text: &str) -> String {
 fn escaped(line: &str, colors: bool, commands: bool) -> Cow<'_, str> {
     let start = line.trim_start();
     // Three of them begin no command, but the second place in a snippet of source.
-    let is_command = !commands
-        && (start.starts_with("::") && !start.starts_with(":::") || COMMANDS.iter().any(|begin| line.contains(begin)));
-    if !is_command && !line.contains(|letter| is_unsafe(letter) && letter != '\t') {
+    let is_command = !commands && (start.starts_with("::") && !start.starts_with(":::") || has_command(line));
+    // Nearly all lines are of such letters alone, of which one can tell many at a time.
+    let is_plain = line.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
+    if !is_command && (is_plain || !line.contains(|letter| is_unsafe(letter) && letter != '\t')) {
         return Cow::Borrowed(line);
     }
     let mut shown = String::with_capacity(line.len() + 16);

@@ -17,7 +17,9 @@
 //! critical sections, or a write and a read, to change their order.
 
 use crate::prune::{Clocks, Edge, Ending, MustHappenBefore, Needs};
+use crate::semantics::{Need, semaphores, waits};
 use crate::trace::{EventId, ObjectId, SectionId, Sections, ThreadId, Trace, explanations};
+use columns::Excerpt;
 use hashbrown::HashMap;
 use std::borrow::Cow;
 
@@ -92,10 +94,17 @@ pub struct SyncPreserving<'t> {
     sections: &'t Sections,
     /// What an event rests on in π: must-happen-before and the explanations that π gave.
     in_trace: Cow<'t, Clocks>,
-    /// Per lock and thread, the sections in program order.
-    by_thread: HashMap<(ObjectId, ThreadId), Vec<SectionId>>,
-    /// Per lock, the threads that ever hold it.
-    holders: HashMap<ObjectId, Vec<ThreadId>>,
+    /// Per lock, those who ever hold it.
+    holders: HashMap<ObjectId, Vec<Holder>>,
+}
+
+/// The sections of a thread on one lock.
+struct Holder {
+    thread: ThreadId,
+    /// In program order.
+    sections: Vec<SectionId>,
+    /// How many events the thread has done when it has entered each: none, if it was in it from the start.
+    entered: Vec<u32>,
 }
 
 impl<'t> SyncPreserving<'t> {
@@ -104,7 +113,7 @@ impl<'t> SyncPreserving<'t> {
     pub fn new(trace: &'t Trace, needs: &'t Needs<'t>, sections: &'t Sections) -> SyncPreserving<'t> {
         // What every prefix needs is as it was in π; where no value was written twice, that is all.
         let needed = needs.relation();
-        let edges = explanations(trace, sections, trace.interplay(), |to, from| !needed.before(from, to));
+        let edges = explained(trace, sections, |to, from| !needed.before(from, to));
         let edges: Vec<Edge> = edges.into_iter().map(|(to, from)| Edge { to, from }).collect();
         let in_trace = match edges.is_empty() {
             true => Cow::Borrowed(needed.clocks()),
@@ -115,21 +124,27 @@ impl<'t> SyncPreserving<'t> {
                     .into_clocks(),
             ),
         };
-        let mut by_thread: HashMap<(ObjectId, ThreadId), Vec<SectionId>> = HashMap::new();
-        let mut holders: HashMap<ObjectId, Vec<ThreadId>> = HashMap::new();
-        for (number, section) in sections.all().enumerate() {
-            let sections = by_thread.entry((section.lock, section.thread)).or_default();
-            if sections.is_empty() {
-                holders.entry(section.lock).or_default().push(section.thread);
-            }
-            sections.push(SectionId(number as u32));
+        let mut holders: HashMap<ObjectId, Vec<Holder>> = HashMap::new();
+        let mut places: HashMap<(ObjectId, ThreadId), usize> = HashMap::new();
+        for (number, section) in (0..).zip(sections.all()) {
+            let holders = holders.entry(section.lock).or_default();
+            let place = *places.entry((section.lock, section.thread)).or_insert_with(|| {
+                holders.push(Holder {
+                    thread: section.thread,
+                    sections: Vec::new(),
+                    entered: Vec::new(),
+                });
+                holders.len() - 1
+            });
+            let entered = section.acquire.map_or(0, |acquire| trace.place(acquire) + 1);
+            holders[place].sections.push(SectionId(number));
+            holders[place].entered.push(entered);
         }
         SyncPreserving {
             trace,
             must: needs.must(),
             sections,
             in_trace,
-            by_thread,
             holders,
         }
     }
@@ -147,14 +162,18 @@ impl<'t> SyncPreserving<'t> {
     pub fn predict_late<'e>(&self, ending: impl Into<Ending<'e>>) -> Option<Cut> {
         let ending = as_in_trace(ending.into())?;
         let first = ending.spared().min()?;
+        let before_all = self.before_all(ending);
+        let threads = (0..self.trace.threads() as u32).map(ThreadId);
+        let mut recorded: Vec<u32> = threads.map(|thread| self.trace.events_before(thread, first)).collect();
         LEFT_OPEN.iter().find_map(|&left_open| {
             let until = EventId(first.0.checked_sub(left_open)?);
-            let threads = (0..self.trace.threads() as u32).map(ThreadId);
-            let recorded: Vec<u32> = threads.map(|thread| self.trace.events_before(thread, until)).collect();
-            let cut = self.before_all(ending).into_iter().zip(&recorded);
-            let cut = cut.map(|(count, &recorded)| count.max(recorded)).collect();
+            for (thread, recorded) in (0..).map(ThreadId).zip(&mut recorded) {
+                *recorded = before(&self.trace.program_order(thread), *recorded, until);
+            }
+            let cut = before_all.iter().zip(&recorded);
+            let cut = cut.map(|(&count, &recorded)| count.max(recorded)).collect();
             // All that these rest on is among them.
-            self.close(cut, recorded, ending)
+            self.close(cut, recorded.clone(), ending)
         })
     }
 
@@ -219,19 +238,63 @@ impl<'t> SyncPreserving<'t> {
     /// Whether the cut holds a section that excludes this one and was entered later.
     fn followed(&self, cut: &[u32], id: SectionId) -> bool {
         let section = self.sections.get(id);
-        self.holders[&section.lock].iter().any(|&other| {
-            let theirs = &self.by_thread[&(section.lock, other)];
-            let inside = theirs.partition_point(|&id| {
-                self.sections
-                    .get(id)
-                    .acquire
-                    .is_none_or(|acquire| self.trace.place(acquire) < cut[other.index()])
-            });
-            theirs[..inside]
+        let others = self.holders[&section.lock].iter();
+        others.filter(|other| other.thread != section.thread).any(|other| {
+            let until = cut[other.thread.index()];
+            let inside = other.entered.partition_point(|&entered| entered <= until);
+            other.sections[..inside]
                 .iter()
                 .rev()
                 .take_while(|&&later| later > id)
                 .any(|&later| section.excludes(self.sections.get(later)))
         })
     }
+}
+
+/// How many of some events, in order, are before one, given that it is not more than so many. Takes time by how many
+/// fewer they are.
+fn before(events: &Excerpt<'_, EventId>, most: u32, until: EventId) -> u32 {
+    let (mut high, mut step) = (most as usize, 1);
+    while high >= step && events.at(high - step) >= until {
+        high -= step;
+        step *= 2;
+    }
+    let low = (high + 1).saturating_sub(step);
+    (low + events.excerpt(low..high).partition_point(|event| event < until)) as u32
+}
+
+/// As [`explanations`] of the whole trace: what its reads rest on is found in a walk of its own, which looks at nothing
+/// else, since nearly all of a trace are accesses.
+fn explained(trace: &Trace, sections: &Sections, wanted: impl Fn(EventId, EventId) -> bool) -> Vec<(EventId, EventId)> {
+    // A pinned access rests on others, too.
+    if trace.has_pins() {
+        return explanations(trace, sections, trace.interplay(), wanted);
+    }
+    // In most traces operations rest on nothing beyond what must happen before them.
+    let rests = |event: EventId| {
+        let op = trace.op(event);
+        waits::Step::of(op).is_some() || semaphores::Step::of(op).is_some() || Need::of(op).is_some()
+    };
+    let mut found = match sections.any_handed_over() || trace.operations().any(rests) {
+        true => explanations(trace, sections, trace.operations(), &wanted),
+        false => Vec::new(),
+    };
+    let mut written: Vec<Option<EventId>> = vec![None; trace.cells().len()];
+    for access in trace.contested() {
+        let event = access.event;
+        for used in trace.uses(access) {
+            let last = &mut written[used.cell.index()];
+            if access.kind.reads()
+                && let Some(write) = *last
+                && trace.thread(write) != trace.thread(event)
+                && wanted(event, write)
+            {
+                found.push((event, write));
+            }
+            if access.kind.writes() {
+                *last = Some(event);
+            }
+        }
+    }
+    found
 }

@@ -567,7 +567,7 @@ impl TraceSummary {
             cut,
             // Of a trace in another tool's format there is nothing to say, nor of an end that is not looked at.
             standstill: match trace.first_events() {
-                None => Standstill::of_path(path).unwrap_or_default(),
+                None => Standstill::of_loaded(trace, path).unwrap_or_default(),
                 Some(_) => Standstill::default(),
             },
         }

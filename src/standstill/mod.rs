@@ -17,7 +17,7 @@ pub use spins::Spin;
 use crate::semantics::{locks, threads};
 use crate::session::signal_name;
 use crate::symbols::{Symbols, printable};
-use crate::trace::Op;
+use crate::trace::{Op, Trace};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -116,6 +116,18 @@ impl Standstill {
     /// # Errors
     /// If the trace cannot be read.
     pub fn of_path(path: &Path) -> Result<Standstill, ReadError> {
+        Standstill::remembered(path, None)
+    }
+
+    /// The same of a trace that was loaded from a file: what it holds is not decoded again.
+    ///
+    /// # Errors
+    /// If the rest of the file cannot be read.
+    pub fn of_loaded(trace: &Trace, path: &Path) -> Result<Standstill, ReadError> {
+        Standstill::remembered(path, Some(trace))
+    }
+
+    fn remembered(path: &Path, loaded: Option<&Trace>) -> Result<Standstill, ReadError> {
         static LAST: Mutex<Option<((TraceId, u64), Standstill)>> = Mutex::new(None);
         let file = TraceFile::open(path)?;
         let key = (file.id(), file.len());
@@ -123,7 +135,12 @@ impl Standstill {
         if let Some((_, known)) = last().as_ref().filter(|(known, _)| *known == key) {
             return Ok(known.clone());
         }
-        let standstill = Standstill::of(&file)?;
+        // Somebody may have put another one there since, or only the beginning of it was loaded.
+        let loaded = loaded.filter(|trace| (trace.id(), trace.len() as u64) == key);
+        let standstill = match loaded {
+            Some(trace) => Standstill::at_end(&file, &Tail::of(trace), Some(trace))?,
+            None => Standstill::of(&file)?,
+        };
         *last() = Some((key, standstill.clone()));
         Ok(standstill)
     }
@@ -133,8 +150,12 @@ impl Standstill {
     /// # Errors
     /// If the trace cannot be read.
     pub fn at(file: &TraceFile, tail: &Tail) -> Result<Standstill, ReadError> {
+        Standstill::at_end(file, tail, None)
+    }
+
+    fn at_end(file: &TraceFile, tail: &Tail, loaded: Option<&Trace>) -> Result<Standstill, ReadError> {
         let tables = file.tables();
-        let spins = spins::find(file)?;
+        let spins = spins::find(file, loaded)?;
         if tables.meta.pending.is_empty() {
             return Ok(Standstill {
                 spins,
@@ -265,17 +286,43 @@ impl std::fmt::Display for Death {
 }
 
 impl Tail {
+    /// What a loaded trace says.
+    fn of(trace: &Trace) -> Tail {
+        let mut tail = Tail::default();
+        if trace.tables().meta.pending.is_empty() {
+            return tail;
+        }
+        for event in trace.operations() {
+            tail.apply(
+                trace.op(event),
+                (trace.thread(event), trace.pc(event), trace.stack(event)),
+            );
+        }
+        let last = |thread: u32| Some((thread, trace.program_order(ThreadId(thread)).last()?));
+        let last = (0..trace.threads() as u32).filter_map(last);
+        tail.last = last
+            .map(|(thread, event)| (thread, (event.0.into(), ends(trace.op(event)))))
+            .collect();
+        tail
+    }
+
     /// Goes on by the next event of the trace.
     pub fn push(&mut self, event: &Event) {
         let op = Op::of_file(event.op);
-        let ends = op.and_then(threads::Step::of) == Some(threads::Step::End);
-        self.last.insert(event.thread.0, (self.events, ends));
+        self.last.insert(event.thread.0, (self.events, op.is_some_and(ends)));
         self.events += 1;
-        match op.and_then(locks::Step::of) {
+        if let Some(op) = op {
+            self.apply(op, (event.thread, event.pc, event.stack));
+        }
+    }
+
+    /// What becomes of locks when a thread does this at some place.
+    fn apply(&mut self, op: Op, (thread, pc, stack): (ThreadId, CodePosition, StackId)) {
+        match locks::Step::of(op) {
             // After a wait, as deep as before; once is enough to know who has it.
-            Some((lock, step)) if step.takes() => self.take(lock, event.thread, event.pc, event.stack),
-            Some((lock, locks::Step::GiveBack)) => self.give_back(lock, event.thread, 1),
-            Some((lock, locks::Step::GiveUp)) => self.give_back(lock, event.thread, u32::MAX),
+            Some((lock, step)) if step.takes() => self.take(lock, thread, pc, stack),
+            Some((lock, locks::Step::GiveBack)) => self.give_back(lock, thread, 1),
+            Some((lock, locks::Step::GiveUp)) => self.give_back(lock, thread, u32::MAX),
             _ => {}
         }
     }
@@ -359,6 +406,11 @@ impl Tail {
     }
 }
 
+/// Whether a thread ends with this.
+fn ends(op: Op) -> bool {
+    threads::Step::of(op) == Some(threads::Step::End)
+}
+
 /// Whether a thread did nothing any more after it was about to wait. The last blocks tell: most runs end with threads
 /// that went on after their last wait, and reading all of a trace takes longer than recording it.
 fn somebody_waits(file: &TraceFile) -> Result<bool, ReadError> {
@@ -382,8 +434,7 @@ fn somebody_waits(file: &TraceFile) -> Result<bool, ReadError> {
             let Some(before) = open.remove(&event.thread.0) else {
                 continue;
             };
-            let ends = Op::of_file(event.op).and_then(threads::Step::of) == Some(threads::Step::End);
-            if first + (number as u64) < before && !ends {
+            if first + (number as u64) < before && !Op::of_file(event.op).is_some_and(ends) {
                 return Ok(true);
             }
         }

@@ -8,10 +8,13 @@
 
 use crate::semantics::Action;
 use crate::symbols::Symbols;
+use crate::trace::Trace;
 use recorder_ring::plan::kind::WRITE;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use trace_format::{CodePosition, Ending, Event, MemRange, NOBODYS, Op, ProgramEnd, ReadError, StackId, TraceFile};
+use trace_format::{
+    CodePosition, Ending, Event, EventId, MemRange, NOBODYS, Op, ProgramEnd, ReadError, StackId, ThreadId, TraceFile,
+};
 
 /// Events of a thread that are looked at.
 const LAST: usize = 64;
@@ -84,26 +87,15 @@ fn was_ended(file: &TraceFile) -> bool {
     }
 }
 
-/// The threads that spin at the end of a trace.
-pub(super) fn find(file: &TraceFile) -> Result<Vec<Spin>, ReadError> {
+/// The threads that spin at the end of a trace; of one that is loaded, without decoding it again.
+pub(super) fn find(file: &TraceFile, loaded: Option<&Trace>) -> Result<Vec<Spin>, ReadError> {
     if !was_ended(file) {
         return Ok(Vec::new());
     }
-    let mut last: BTreeMap<u32, Vec<Option<Step>>> = BTreeMap::new();
-    let (mut block, mut read) = (Vec::new(), 0);
-    for index in (0..file.blocks().len()).rev() {
-        if read >= READ {
-            break;
-        }
-        file.decode_block(index, &mut block)?;
-        read += block.len() as u64;
-        for event in block.iter().rev() {
-            let steps = last.entry(event.thread.0).or_default();
-            if steps.len() < LAST {
-                steps.push(Step::of(event));
-            }
-        }
-    }
+    let last = match loaded {
+        Some(trace) => last_in(trace, from(file)),
+        None => last_of(file)?,
+    };
     let symbols = Symbols::new(file.tables());
     let found = last.into_iter().filter_map(|(thread, steps)| {
         let steps: Vec<Step> = steps.into_iter().collect::<Option<_>>()?;
@@ -126,6 +118,54 @@ pub(super) fn find(file: &TraceFile) -> Result<Vec<Spin>, ReadError> {
         })
     });
     Ok(found.collect())
+}
+
+/// The first event that is looked at.
+fn from(file: &TraceFile) -> u64 {
+    let mut read = 0;
+    let mut blocks = file.blocks().iter().rev();
+    let first = blocks.find(|block| {
+        read += u64::from(block.events);
+        read >= READ
+    });
+    first.map_or(0, |block| block.first_event)
+}
+
+/// The last steps of each thread, latest first.
+type Last = BTreeMap<u32, Vec<Option<Step>>>;
+
+/// The last steps of the threads of a loaded trace, as far as they are not before some event.
+fn last_in(trace: &Trace, from: u64) -> Last {
+    let step = |id: EventId| {
+        let (pc, stack) = (trace.pc(id), trace.stack(id));
+        let (thread, op) = (trace.thread(id), trace.in_file(id));
+        Step::of(&Event { thread, pc, stack, op })
+    };
+    let of_thread = |thread: u32| {
+        let events = trace.program_order(ThreadId(thread)).rev();
+        let events = events.take_while(|event| u64::from(event.0) >= from);
+        (thread, events.take(LAST).map(step).collect())
+    };
+    (0..trace.threads() as u32).map(of_thread).collect()
+}
+
+/// The last steps of the threads of a trace file.
+fn last_of(file: &TraceFile) -> Result<Last, ReadError> {
+    let mut last = Last::new();
+    let (from, mut block) = (from(file), Vec::new());
+    for index in (0..file.blocks().len()).rev() {
+        if file.blocks()[index].first_event < from {
+            break;
+        }
+        file.decode_block(index, &mut block)?;
+        for event in block.iter().rev() {
+            let steps = last.entry(event.thread.0).or_default();
+            if steps.len() < LAST {
+                steps.push(Step::of(event));
+            }
+        }
+    }
+    Ok(last)
 }
 
 /// The loop that these steps, latest first, are turns of.

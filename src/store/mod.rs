@@ -31,6 +31,7 @@ use blake3::Hasher;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use safe_files::{Draft, Readers, make_folder};
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -366,13 +367,16 @@ impl Drop for Drafts {
 
 /// Removes schedules of earlier results, but for those that are `kept`, and no file that has another name.
 fn clear(folder: &Path, kept: &[PathBuf]) -> Result<(), StoreError> {
+    let kept: HashSet<_> = kept.iter().filter_map(|path| path.file_name()).collect();
     for entry in at(folder, fs::read_dir(folder))? {
         let path = at(folder, entry)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let number = name
             .strip_suffix(".sched")
             .map(|stem| stem.trim_start_matches("rejected-"));
-        if number.is_some_and(|number| number.parse::<usize>().is_ok()) && !kept.contains(&path) {
+        if number.is_some_and(|number| number.parse::<usize>().is_ok())
+            && !path.file_name().is_some_and(|name| kept.contains(name))
+        {
             at(&path, fs::remove_file(&path))?;
         }
     }

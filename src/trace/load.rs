@@ -269,6 +269,7 @@ impl Builder {
         let (trace, mut memory) = (&mut self.trace, std::mem::take(&mut self.memory));
         let (cells, covers) = memory.cut();
         let mut ranges = memory.ranges(covers);
+        ranges.reserve_exact(self.frees.len());
         // A free covers its whole incarnation; one of unknown memory touches nothing.
         trace.ops.end(ranges.len() as u32);
         for (addr, freed) in std::mem::take(&mut self.frees) {

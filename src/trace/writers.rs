@@ -123,7 +123,8 @@ impl Writers {
             repeated[word] |= bit;
         };
         let (mut next, mut next_valued) = (all.begin(), valued.begin());
-        let mut left = vec![0_u64; valued.items.len()];
+        // What they leave; of most traces, no value has a higher half.
+        let (mut left, mut higher) = (vec![0_u32; valued.items.len()], Vec::new());
         // In the order of π: to go through the writes of one cell after the other would touch all memory for each.
         for access in writes() {
             for used in trace.uses(access).filter(contested) {
@@ -132,7 +133,11 @@ impl Writers {
                 next[cell] += 1;
                 if access.kind.writes_value() {
                     let at = next_valued[cell] as usize;
-                    (valued.items[at], left[at]) = (access.event, used.written);
+                    (valued.items[at], left[at]) = (access.event, used.written as u32);
+                    if let high @ 1.. = (used.written >> u32::BITS) as u32 {
+                        higher.resize(left.len(), 0);
+                        higher[at] = high;
+                    }
                     next_valued[cell] += 1;
                 } else {
                     repeat(access.event);
@@ -143,8 +148,9 @@ impl Writers {
         let (mut of_cell, mut values): (Vec<(u64, EventId)>, _) = (Vec::new(), Values::default());
         for cell in (0..cells as u32).map(CellId) {
             let range = valued.range(cell);
-            let (events, left) = (&mut valued.items[range.clone()], &left[range]);
-            of_cell.extend(left.iter().copied().zip(events.iter().copied()));
+            let events = &mut valued.items[range.clone()];
+            let value = |at: usize| u64::from(higher.get(at).copied().unwrap_or(0)) << u32::BITS | u64::from(left[at]);
+            of_cell.extend(range.map(value).zip(events.iter().copied()));
             of_cell.sort_unstable();
             for alike in of_cell.chunk_by(|a, b| a.0 == b.0).filter(|alike| alike.len() > 1) {
                 alike.iter().for_each(|&(_, write)| repeat(write));

@@ -29,6 +29,8 @@ pub(super) struct Joints {
     /// By thread.
     marks: Vec<Marks>,
     cells: Vec<u8>,
+    /// Whether our own solver knows what each event needs.
+    knows_all: bool,
 }
 
 impl Joints {
@@ -57,9 +59,11 @@ impl Joints {
             marks.skip_to(trace.place(event));
             marks.push(true);
         }
+        let any_external = found.cells.iter().any(|flags| flags & EXTERNAL != 0);
         Joints {
             marks,
             cells: found.cells,
+            knows_all: !any_external && !trace.has_pins() && !native.sections.any_handed_over(),
         }
     }
 
@@ -199,6 +203,11 @@ impl<'s> Looked<'s> {
     /// Whether an order has to follow what is done to a cell.
     pub(super) fn follow(&self, cell: CellId) -> bool {
         self.joints.follow(cell)
+    }
+
+    /// Whether our own solver knows what each event of the trace needs.
+    pub(super) fn knows_all(&self) -> bool {
+        self.joints.knows_all
     }
 
     /// How many there are among the first `places` events of a thread.

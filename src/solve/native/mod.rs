@@ -32,9 +32,9 @@ mod window;
 mod words;
 
 use crate::prune::{Ending, Needs, Words};
-use crate::trace::{CellId, EventId, Op, Sections, ThreadId, Trace, Wakes, Writers};
+use crate::trace::{AccessKind, CellId, EventId, Op, Sections, ThreadId, Trace, Wakes, Writers};
 use joints::Joints;
-use search::{Search, View};
+use search::{Kept, Search, View};
 use std::sync::OnceLock;
 use users::Users;
 
@@ -198,10 +198,11 @@ impl<'t> Native<'t> {
         let mut allowed = false;
         // How many events a window has that took more steps than one may: another of that size would do no better.
         let mut too_large = u32::MAX;
+        let mut kept = None;
         let [.., far, largest] = self.windows;
         let largest = EventId(first.0.saturating_sub(largest));
         if largest > EventId(0) && last.0 - first.0 > far {
-            let tried = self.try_window(largest, View::Relaxed, ending, steps);
+            let tried = self.try_window((largest, View::Relaxed), ending, steps, &mut kept);
             match tried.found {
                 Some(None) if !tried.relied => return NativeAnswer::Infeasible,
                 Some(Some(_)) if only_refute => return NativeAnswer::Unknown,
@@ -226,7 +227,7 @@ impl<'t> Native<'t> {
                 if (!based && skipped) || (based && !whole && only_refute) {
                     continue;
                 }
-                let Tried { found, relied, .. } = self.try_window(from, view, ending, steps);
+                let Tried { found, relied, .. } = self.try_window((from, view), ending, steps, &mut kept);
                 match found {
                     Some(Some(order)) if based => return NativeAnswer::Feasible(from.0, order),
                     Some(None) if (!based || whole) && !relied => return NativeAnswer::Infeasible,
@@ -242,10 +243,18 @@ impl<'t> Native<'t> {
         NativeAnswer::Unknown
     }
 
-    /// Searches one window.
-    fn try_window(&self, from: EventId, view: View, ending: Ending<'_>, steps: &mut Steps) -> Tried {
-        let mut search = Search::new(self, from, view, ending, MAX_ORDERS, steps.of_window());
+    /// Searches one window. `kept`: of the search before this one, of the same ending.
+    fn try_window<'s>(
+        &'s self,
+        (from, view): (EventId, View),
+        ending: Ending<'s>,
+        steps: &mut Steps,
+        kept: &mut Option<Kept<'s, 't>>,
+    ) -> Tried {
+        let limits = (MAX_ORDERS, steps.of_window());
+        let mut search = Search::new(self, from, view, ending, limits, kept.take());
         if view != View::Relaxed && from > EventId(0) && search.is_hopeless() {
+            *kept = Some(search.keep());
             return Tried::default();
         }
         let found = search.run();
@@ -254,13 +263,19 @@ impl<'t> Native<'t> {
         let work = search.work();
         steps.left = steps.left.saturating_sub(work);
         tracing::debug!(?ending, ?from, ?view, relied, orders, work, decided, "window");
+        *kept = Some(search.keep());
         Tried { found, relied, spent }
     }
 
     /// The words whose sums it looks at.
     fn words(&self) -> &Words {
-        self.words
-            .get_or_init(|| Words::of(self.trace, self.writers, self.needs.relation()))
+        self.words.get_or_init(|| {
+            let changes_words = self.trace.has_access(|kind, _| kind == AccessKind::AtomicRmw);
+            match changes_words {
+                true => Words::of(self.trace, self.writers, self.needs.relation()),
+                false => Words::default(),
+            }
+        })
     }
 
     /// The value that the recorded events before `from` leave in a cell, and the write that did;

@@ -74,11 +74,20 @@ pub(super) struct Search<'s, 't> {
     chosen: BTreeMap<(EventId, CellId), Option<EventId>>,
     /// Notifies chosen on the way, per end of a wait.
     pub(super) served: BTreeMap<EventId, EventId>,
-    /// Per thread, the place of its first event that is in no such prefix, once that is asked.
-    ends: Vec<Cell<Option<u32>>>,
+    ends: Ends,
     pub(super) window: Window<'s, 't>,
     /// The sections that a cut enters, each lock's together, for the cut asked about last.
     entered: (Vec<u32>, Vec<Vec<OnLock>>),
+}
+
+/// Of each thread, as far as was asked: how many of its events can be in such a prefix, and the place from which on none
+/// can.
+type Ends = Vec<Cell<(u32, u32)>>;
+
+/// What searches with one ending, one after the other, need not find again.
+pub(super) struct Kept<'s, 't> {
+    ends: Ends,
+    window: Window<'s, 't>,
 }
 
 impl<'s, 't> Search<'s, 't> {
@@ -87,13 +96,18 @@ impl<'s, 't> Search<'s, 't> {
         from: EventId,
         view: View,
         ending: Ending<'s>,
-        most: u32,
-        most_work: u64,
+        (most, most_work): (u32, u64),
+        earlier: Option<Kept<'s, 't>>,
     ) -> Search<'s, 't> {
+        let based = view != View::Relaxed;
+        let (ends, window) = match earlier {
+            Some(Kept { ends, window }) => (ends, window.seen(from, based)),
+            None => (vec![Cell::new((0, u32::MAX)); native.trace.threads()], None),
+        };
         Search {
             native,
             from,
-            based: view != View::Relaxed,
+            based,
             as_in_trace: view == View::Based { as_in_trace: true },
             relied: Cell::new(false),
             work: Cell::new(most_work),
@@ -104,9 +118,17 @@ impl<'s, 't> Search<'s, 't> {
             most,
             chosen: BTreeMap::new(),
             served: BTreeMap::new(),
-            ends: vec![Cell::new(None); native.trace.threads()],
-            window: Window::new(native, from, view != View::Relaxed, ending),
+            ends,
+            window: window.unwrap_or_else(|| Window::new(native, from, based, ending)),
             entered: (Vec::new(), Vec::new()),
+        }
+    }
+
+    /// What the next search with this ending begins with.
+    pub(super) fn keep(self) -> Kept<'s, 't> {
+        Kept {
+            ends: self.ends,
+            window: self.window,
         }
     }
 
@@ -235,14 +257,19 @@ impl<'s, 't> Search<'s, 't> {
 
     /// Whether an event can be in a prefix with this ending: it is none that the ending spares, and needs none.
     pub(super) fn possible(&self, event: EventId) -> bool {
-        let thread = self.native.trace.thread(event);
-        let known = &self.ends[thread.index()];
-        let end = known.get().unwrap_or_else(|| {
-            let end = self.native.needs.end(self.ending, thread);
-            known.set(Some(end));
-            end
+        let Native { trace, needs, .. } = *self.native;
+        let (thread, place) = (trace.thread(event), trace.place(event));
+        let ends = &self.ends[thread.index()];
+        let (can, cannot) = ends.get();
+        if place < can || place >= cannot {
+            return place < can;
+        }
+        let is_possible = self.ending.spared().all(|spared| match trace.thread(spared) == thread {
+            true => place < trace.place(spared),
+            false => !needs.relation().before(spared, event),
         });
-        self.native.trace.place(event) < end
+        ends.set(if is_possible { (place + 1, cannot) } else { (can, place) });
+        is_possible
     }
 
     /// Adds what follows from the cut and its edges, until nothing more does.
@@ -418,39 +445,45 @@ impl<'s, 't> Search<'s, 't> {
 
     /// As many as `limit` of the writes that a read can take its value from, and `None` for what the window begins
     /// with.
-    fn sources(
+    fn sources(&self, clocks: &Clocks, read: (EventId, CellId), seen: &Read<'_>, limit: usize) -> Vec<Option<EventId>> {
+        let mut found = Vec::new();
+        self.each_source(clocks, read, seen, &mut |source| {
+            found.push(source);
+            found.len() < limit
+        });
+        found
+    }
+
+    /// Calls `each` with these, as long as it wants more.
+    fn each_source(
         &self,
         clocks: &Clocks,
-        read: EventId,
-        cell: CellId,
+        (read, cell): (EventId, CellId),
         seen: &Read<'_>,
-        limit: usize,
-    ) -> Vec<Option<EventId>> {
+        each: &mut impl FnMut(Option<EventId>) -> bool,
+    ) {
         let native = self.native;
         if !self.chosen.is_empty()
             && let Some(&chosen) = self.chosen.get(&(read, cell))
         {
-            return vec![chosen];
+            each(chosen);
+            return;
         }
-        let mut found: Vec<Option<EventId>> = Vec::new();
-        if seen.base {
-            found.push(None);
+        if seen.base && !each(None) {
+            return;
         }
         let needed = native.needs.relation();
         for &write in seen.fitting {
-            if found.len() >= limit {
-                break;
-            }
             self.spend(1);
             if write != read
                 && self.possible(write)
                 && !(write > read && needed.before(read, write))
                 && !clocks.before(&self.window, read, write)
+                && !each(Some(write))
             {
-                found.push(Some(write));
+                return;
             }
         }
-        found
     }
 
     fn reads(&self, state: &mut State, clocks: &Clocks) -> Result<bool, Contradiction> {
@@ -461,10 +494,15 @@ impl<'s, 't> Search<'s, 't> {
                 if seen.outside && !(self.chosen.contains_key(&(read, used.cell))) {
                     continue;
                 }
-                let writer = match self.sources(clocks, read, used.cell, seen, 2)[..] {
-                    [] => return Err(Contradiction),
-                    [writer] => writer,
-                    _ => continue,
+                let (mut writer, mut is_only) = (None, true);
+                self.each_source(clocks, (read, used.cell), seen, &mut |source| {
+                    is_only = writer.replace(source).is_none();
+                    is_only
+                });
+                let writer = match writer {
+                    None => return Err(Contradiction),
+                    Some(writer) if is_only => writer,
+                    Some(_) => continue,
                 };
                 if let Some(writer) = writer {
                     let before = state.cut[trace.thread(writer).index()];
@@ -557,7 +595,7 @@ impl<'s, 't> Search<'s, 't> {
                     continue;
                 }
                 // Each costs an order: more of them are never all tried.
-                let writers = self.sources(clocks, event, used.cell, seen, self.left as usize + 1);
+                let writers = self.sources(clocks, (event, used.cell), seen, self.left as usize + 1);
                 return Some(match (&writers[..], before) {
                     ([Some(writer)], Some((between, _))) => {
                         Violation::Either(vec![vec![(event, between)], vec![(between, *writer)]])

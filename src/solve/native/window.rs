@@ -36,7 +36,17 @@ pub(super) struct Window<'s, 't> {
     edged: Vec<u32>,
     cells: HashMap<CellId, u32>,
     /// By the cell's number.
+    known: Vec<Known<'t>>,
     written: Vec<RefCell<Written>>,
+}
+
+/// A cell, as the window begins.
+struct Known<'t> {
+    /// All writes of it, and how many of them come before the window.
+    writes: &'t [EventId],
+    earlier: usize,
+    /// What is there then, if that is known; of reads in question alone anybody asks.
+    value: Option<u64>,
 }
 
 /// The writes of a cell by thread, as far as they were asked for.
@@ -53,7 +63,7 @@ struct Decoded {
     place: u32,
     incoming: Range<u32>,
     uses: Range<u32>,
-    sections: Option<Box<Doors>>,
+    sections: Option<Doors>,
     /// Whether it can come about in several ways.
     conditional: bool,
     known: bool,
@@ -98,10 +108,20 @@ pub(super) struct Read<'t> {
     pub fitting: &'t [EventId],
     /// All writes of the cell from there on.
     pub writes: &'t [EventId],
-    /// What the window begins with is that value, in the based view.
+    /// What the window begins with is that value.
+    begins: bool,
+    /// Something before the window leaves it, or it is there at first.
+    earlier: bool,
+    /// Of the view: what the window begins with is that value, in the based one.
     pub base: bool,
-    /// In the relaxed view, it may be something before the window, in an order that is not followed.
+    /// In the relaxed one, it may be something before the window, in an order that is not followed.
     pub outside: bool,
+}
+
+impl Read<'_> {
+    fn view(&mut self, based: bool) {
+        (self.base, self.outside) = (based && self.begins, !based && self.earlier);
+    }
 }
 
 impl<'s, 't> Window<'s, 't> {
@@ -131,8 +151,22 @@ impl<'s, 't> Window<'s, 't> {
             incoming: Vec::new(),
             uses: Vec::new(),
             cells: HashMap::new(),
+            known: Vec::new(),
             written: Vec::new(),
         }
+    }
+
+    /// The window that begins with an event in a view, if it is this one but for the view: what was decoded is kept.
+    pub(super) fn seen(mut self, from: EventId, based: bool) -> Option<Window<'s, 't>> {
+        if self.from != from {
+            return None;
+        }
+        self.based = based;
+        let reads = self.uses.iter_mut().filter_map(|used| used.read.as_mut());
+        reads.for_each(|read| read.view(based));
+        // How many writes there are up to some event is counted as work.
+        self.written.iter_mut().for_each(|written| drop(written.take()));
+        Some(self)
     }
 
     /// Begins an order with these edges, each with where it leads to first, sorted.
@@ -207,7 +241,7 @@ impl<'s, 't> Window<'s, 't> {
 
     /// The sections that an event opens and closes.
     pub(super) fn doors(&self, number: u32) -> Option<Doors> {
-        self.decoded[number as usize].sections.as_deref().copied()
+        self.decoded[number as usize].sections
     }
 
     /// Whether an event can come about in several ways.
@@ -254,7 +288,7 @@ impl<'s, 't> Window<'s, 't> {
             return number;
         }
         let op = trace.op(event);
-        let words = native.words();
+        let (words, all_known) = (native.words(), self.looked.knows_all());
         let first_edge = self.incoming.len() as u32;
         let sources = native.needs.relation().incoming(event);
         self.incoming
@@ -272,10 +306,12 @@ impl<'s, 't> Window<'s, 't> {
                 let number = *self.cells.entry(used.cell).or_insert(numbered);
                 if number == numbered {
                     self.written.push(RefCell::default());
+                    self.known.push(self.begin_with(used.cell));
                 }
-                let in_question =
-                    reads && !native.writers.none_but(thread, used.cell) && !trace.cell(used.cell).external();
-                let read = in_question.then(|| self.read(used.cell, used.read));
+                let in_question = reads
+                    && !native.writers.none_but(thread, used.cell)
+                    && (all_known || !trace.cell(used.cell).external());
+                let read = in_question.then(|| self.read((used.cell, number), event, used.read));
                 let is_word = read.is_some() && access.kind.is_atomic();
                 let word = is_word.then(|| words.number(used.cell)).flatten();
                 self.uses.push(Used {
@@ -298,9 +334,9 @@ impl<'s, 't> Window<'s, 't> {
             place,
             incoming: first_edge..self.incoming.len() as u32,
             uses: first_use..self.uses.len() as u32,
-            sections: doors.map(Box::new),
+            sections: doors,
             conditional: Need::of(op).is_some(),
-            known: native.knows(event),
+            known: all_known || native.knows(event),
             reads,
         });
         self.first_edges.push(0);
@@ -309,18 +345,53 @@ impl<'s, 't> Window<'s, 't> {
         number
     }
 
-    fn read(&self, cell: CellId, value: u64) -> Read<'t> {
-        let native = self.native;
-        let split = |writes: &'t [EventId]| writes.partition_point(|&write| write < self.from);
-        let (fitting, writes) = (native.writers.writes_of(cell, value), native.writers.writes(cell));
-        let earlier = split(fitting);
-        let initial = native.trace.cell(cell).initial() == Some(value);
-        Read {
-            value,
-            fitting: &fitting[earlier..],
-            writes: &writes[split(writes)..],
-            base: self.based && native.base_value(cell, self.from) == Some(value),
-            outside: !self.based && (initial || earlier > 0),
-        }
+    fn begin_with(&self, cell: CellId) -> Known<'t> {
+        let (trace, writes) = (self.native.trace, self.native.writers.writes(cell));
+        let earlier = writes.partition_point(|&write| write < self.from);
+        let value = match writes[..earlier].last() {
+            Some(&write) => trace.value_left(write, cell),
+            None => trace.cell(cell).initial(),
+        };
+        Known { writes, earlier, value }
     }
+
+    fn read(&self, (cell, number): (CellId, u32), read: EventId, value: u64) -> Read<'t> {
+        let (trace, writers) = (self.native.trace, self.native.writers);
+        let Known {
+            writes,
+            earlier,
+            value: there,
+        } = self.known[number as usize];
+        // What it saw in π, the write before it left there: to look for the value among all of the cell takes longer.
+        let last = first_from(writes, earlier, |&write| write >= read).checked_sub(1);
+        let only = last.filter(|&last| writers.is_only(writes[last]));
+        let fitting = match only {
+            Some(only) => &writes[only..=only],
+            None => writers.writes_of(cell, value),
+        };
+        let before = fitting.partition_point(|&write| write < self.from);
+        let mut seen = Read {
+            value,
+            fitting: &fitting[before..],
+            writes: &writes[earlier..],
+            begins: there == Some(value),
+            earlier: before > 0 || trace.cell(cell).initial() == Some(value),
+            base: false,
+            outside: false,
+        };
+        seen.view(self.based);
+        seen
+    }
+}
+
+/// The first place from `from` on at which something holds that holds from there on; the end if there is none. Takes
+/// time by how far that is from `from`.
+fn first_from<T>(all: &[T], from: usize, holds: impl Fn(&T) -> bool) -> usize {
+    let (mut low, mut step) = (from, 1);
+    while low + step <= all.len() && !holds(&all[low + step - 1]) {
+        low += step;
+        step *= 2;
+    }
+    let until = all.len().min(low + step);
+    low + all[low..until].partition_point(|one| !holds(one))
 }
