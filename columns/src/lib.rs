@@ -3,7 +3,8 @@
 //! What is known of each event of a trace is mostly a number, and neighbors are near to each other: the places of a loop,
 //! the variables that it uses, the events of a thread. So a [`Column`] keeps, of each block of numbers, the least, and of
 //! each number only how far it is from that, in as many bits as the farthest one takes (frame of reference: Goldstein,
-//! Ramakrishnan and Shaft 1998, *Compressing relations and indexes*). A number is found without the ones before it.
+//! Ramakrishnan and Shaft 1998, *Compressing relations and indexes*). Of numbers that rise evenly, as those of a thread's
+//! events do, that is how far they are from a line. A number is found without the ones before it.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -51,7 +52,12 @@ struct Block {
     /// Where it begins among the bytes, and, in the lowest [`WIDTH`] bits, the bits of each number.
     at: u64,
     least: u32,
+    /// How much more the least is for each further number, in units of 1/2^[`FRACTION`].
+    rise: u32,
 }
+
+/// Bits behind the point.
+const FRACTION: u32 = 16;
 
 /// Bits in which a number of bits is written.
 const WIDTH: u32 = 6;
@@ -60,7 +66,7 @@ impl Block {
     #[inline]
     fn new(at: usize, least: u32, width: u32) -> Block {
         let at = (at as u64) << WIDTH | u64::from(width);
-        Block { at, least }
+        Block { at, least, rise: 0 }
     }
 
     #[inline]
@@ -80,8 +86,25 @@ impl Block {
         // All of them are there: so many bytes follow the last number.
         let word = bytes.get(from..from + WORD).and_then(|word| word.try_into().ok());
         let word = u64::from_le_bytes(word.unwrap_or_default()) >> (bit % 8);
-        self.least.wrapping_add(word as u32 & mask(self.width()))
+        let least = self.least.wrapping_add(risen(place, self.rise));
+        least.wrapping_add(word as u32 & mask(self.width()))
     }
+}
+
+/// How much more the least is at a place of a block.
+#[inline]
+fn risen(place: usize, rise: u32) -> u32 {
+    (place as u64 * u64::from(rise) >> FRACTION) as u32
+}
+
+/// The least of some numbers, of which it rises so fast, and the bits that all are beyond it in; none if these are more
+/// than there are.
+fn frame(numbers: &[u32], rise: u32) -> Option<(u32, u32)> {
+    let beyond = |(place, &number): (usize, &u32)| i64::from(number) - i64::from(risen(place, rise));
+    let all = || numbers.iter().enumerate().map(beyond);
+    let (least, most) = (all().min()?, all().max()?);
+    let width = u64::BITS - ((most - least) as u64).leading_zeros();
+    (width <= u32::BITS).then_some((least as u32, width))
 }
 
 /// So many bits.
@@ -170,15 +193,24 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
             *number = bytes.try_into().map_or(0, u32::from_le_bytes);
         }
         let numbers = &numbers[..count];
-        let (least, most) = numbers.iter().fold((u32::MAX, 0), |(least, most), &number| {
-            (least.min(number), most.max(number))
-        });
-        let width = u32::BITS - (most - least).leading_zeros();
-        *block = Block::new(at, least, width);
+        let (mut least, mut width) = frame(numbers, 0).unwrap_or_default();
+        let mut rise = 0;
+        if let [first, .., last] = *numbers
+            && let Some(further) = last.checked_sub(first)
+            && let Ok(steady) = u32::try_from((u64::from(further) << FRACTION) / (count as u64 - 1))
+            && let Some((lower, fewer)) = frame(numbers, steady).filter(|&(_, fewer)| fewer < width)
+        {
+            (least, width, rise) = (lower, fewer, steady);
+        }
+        *block = Block {
+            rise,
+            ..Block::new(at, least, width)
+        };
         let mut packed = [0; BLOCK * NUMBER + WORD];
         let (mut bits, mut there, mut words) = (0_u64, 0, packed.chunks_exact_mut(NUMBER));
-        for &number in numbers {
-            bits |= u64::from(number - least) << there;
+        for (place, &number) in numbers.iter().enumerate() {
+            let beyond = number.wrapping_sub(least).wrapping_sub(risen(place, rise));
+            bits |= u64::from(beyond) << there;
             there += width;
             if there >= u32::BITS {
                 if let Some(word) = words.next() {
@@ -500,11 +532,11 @@ mod tests {
 
     #[test]
     fn numbers_follow_what_was_ended() {
-        let mut column: Column = [7, 8].into_iter().collect();
+        let mut column: Column = [7, 8, 7].into_iter().collect();
         assert_eq!(column.bytes(), size_of::<Block>() + 1 + WORD);
-        column.push_many(9, 253);
+        column.push_many(9, 252);
         assert_eq!(column.len(), 255);
-        assert!(column.all().eq([7, 8].into_iter().chain([9; 253])));
+        assert!(column.all().eq([7, 8, 7].into_iter().chain([9; 252])));
     }
 
     #[test]
@@ -533,6 +565,25 @@ mod tests {
             let excerpt = column.excerpt(from..until);
             let point = all[from..until].partition_point(|&number| number < bound);
             assert_eq!(excerpt.partition_point(|number| number < bound), point);
+        }
+    }
+
+    #[test]
+    fn numbers_that_rise_take_little() {
+        let mut random = fastrand::Rng::with_seed(4);
+        for steep in [1, 7, 1000, 16_000_000] {
+            let mut number = 0_u32;
+            let all: Vec<u32> = std::iter::repeat_with(|| {
+                number = number.saturating_add(steep - random.u32(0..=steep / 8));
+                number
+            })
+            .take(200 * BLOCK)
+            .collect();
+            let column: Column = all.iter().copied().collect();
+            assert_eq!(column.all().collect::<Vec<_>>(), all);
+            // What they are from one block's begin to its end takes eight bits more.
+            let bits = column.bytes() * 8 / all.len();
+            assert!(bits <= (steep.ilog2() + 6) as usize, "{steep}: {bits}");
         }
     }
 

@@ -10,7 +10,7 @@ use super::site::{Held, Key, place, sites};
 use super::{Scope, positions_of};
 use crate::prune::{LockContextId, LockContexts};
 use crate::trace::{Access, CellId, CodePosition, EventId, EventSet, ThreadId, Trace};
-use columns::Column;
+use columns::{Column, Excerpt};
 use hashbrown::{HashMap, HashSet};
 use std::ops::{ControlFlow, Range};
 
@@ -18,7 +18,7 @@ use std::ops::{ControlFlow, Range};
 pub(super) struct Spot {
     pub(super) key: Key,
     /// Those of cells that are shared and not crowded.
-    pub(super) accesses: Vec<EventId>,
+    pub(super) accesses: Column<EventId>,
     /// What its thread holds at them.
     contexts: Vec<LockContextId>,
 }
@@ -63,7 +63,7 @@ pub(super) struct Spots {
     /// Cell by cell, the spots of its accesses, and where those at each begin; at the end, where the last ones end.
     parts: Parts,
     /// Cell by cell, and for each spot by spot, in the order of π.
-    accesses: Vec<EventId>,
+    accesses: Column<EventId>,
     pub(super) pairs: Vec<SpotPair>,
     numbers: HashMap<(u32, u32), u32>,
     /// Whether pairs count only the cells that are freed at one of the two.
@@ -101,7 +101,7 @@ fn spot_of(of_access: &Column, access: EventId) -> u32 {
 }
 
 /// Is given a cell, and its accesses at two spots.
-type EachCell<'e> = dyn FnMut(u32, &[EventId], &[EventId]) -> ControlFlow<()> + 'e;
+type EachCell<'e> = dyn FnMut(u32, Excerpt<'_, EventId>, Excerpt<'_, EventId>) -> ControlFlow<()> + 'e;
 
 /// What is known of a cell after a first look at its accesses.
 #[derive(Clone, Copy, Default)]
@@ -187,7 +187,7 @@ impl Spots {
         }
         drop(seen);
         let mut next = found.starts.clone();
-        found.accesses = vec![EventId(0); found.starts[found.starts.len() - 1] as usize];
+        let mut accesses = vec![EventId(0); found.starts[found.starts.len() - 1] as usize];
         let mut known = Numbers::default();
         for access in trace.contested().filter(in_scope) {
             let id = access.event;
@@ -196,7 +196,7 @@ impl Spots {
                 let cell = found.number[used.cell.index()];
                 if cell != NONE {
                     is_shared = true;
-                    found.accesses[next[cell as usize] as usize] = id;
+                    accesses[next[cell as usize] as usize] = id;
                     next[cell as usize] += 1;
                 }
             }
@@ -206,7 +206,7 @@ impl Spots {
                 let spot = known.of(key, || {
                     found.list.push(Spot {
                         key,
-                        accesses: Vec::new(),
+                        accesses: Column::default(),
                         contexts: Vec::new(),
                     });
                     found.list.len() as u32 - 1
@@ -217,9 +217,10 @@ impl Spots {
         }
         found.of_access.end();
         drop(next);
-        let crowded = found.take_crowded(trace, contexts);
-        found.order();
-        found.fill(contexts);
+        let crowded = found.take_crowded(trace, contexts, &mut accesses);
+        found.order(&mut accesses);
+        found.fill(contexts, &accesses);
+        found.accesses = accesses.into_iter().collect();
         tracing::debug!(
             cells = found.cells(),
             parts = found.parts.len(),
@@ -231,7 +232,7 @@ impl Spots {
     }
 
     /// Takes out the cells that many threads access.
-    fn take_crowded(&mut self, trace: &Trace, contexts: &LockContexts) -> Vec<Crowded> {
+    fn take_crowded(&mut self, trace: &Trace, contexts: &LockContexts, all: &mut Vec<EventId>) -> Vec<Crowded> {
         if trace.threads() <= FEW_THREADS {
             return Vec::new();
         }
@@ -245,7 +246,7 @@ impl Spots {
             else {
                 continue;
             };
-            let accesses = &self.accesses[self.starts[*number as usize] as usize..*until as usize];
+            let accesses = &all[self.starts[*number as usize] as usize..*until as usize];
             threads.clear();
             let key = |id: EventId| self.list[spot_of(&self.of_access, id) as usize].key;
             let is_crowded = accesses.iter().any(|&id| {
@@ -259,25 +260,25 @@ impl Spots {
             }
         }
         if !crowded.is_empty() {
-            self.leave_out_crowded();
+            self.leave_out_crowded(all);
         }
         crowded
     }
 
     /// Numbers the cells anew that are left, and forgets the accesses of the others.
-    fn leave_out_crowded(&mut self) {
-        let (starts, all) = (std::mem::take(&mut self.starts), std::mem::take(&mut self.accesses));
+    fn leave_out_crowded(&mut self, accesses: &mut Vec<EventId>) {
+        let (starts, all) = (std::mem::take(&mut self.starts), std::mem::take(accesses));
         self.starts.push(0);
         for number in self.number.iter_mut().filter(|number| **number != NONE) {
             let of_cell = &all[starts[*number as usize] as usize..starts[*number as usize + 1] as usize];
             *number = self.starts.len() as u32 - 1;
-            self.accesses.extend_from_slice(of_cell);
-            self.starts.push(self.accesses.len() as u32);
+            accesses.extend_from_slice(of_cell);
+            self.starts.push(accesses.len() as u32);
         }
     }
 
     /// Sorts the accesses of each cell by their spots.
-    fn order(&mut self) {
+    fn order(&mut self, all: &mut [EventId]) {
         // By spot: how many accesses the cell at hand has there, then where the next one goes; 0 between cells.
         let mut next: Vec<u32> = vec![0; self.list.len()];
         let (mut met, mut of_cell): (Vec<u32>, Vec<(EventId, u32)>) = (Vec::new(), Vec::new());
@@ -285,7 +286,7 @@ impl Spots {
         self.starts.reserve_exact(starts.len());
         for bounds in starts.windows(2) {
             self.starts.push(self.parts.len() as u32);
-            let accesses = &mut self.accesses[bounds[0] as usize..bounds[1] as usize];
+            let accesses = &mut all[bounds[0] as usize..bounds[1] as usize];
             of_cell.clear();
             of_cell.extend(accesses.iter().map(|&id| (id, spot_of(&self.of_access, id))));
             for &(_, spot) in &of_cell {
@@ -309,22 +310,15 @@ impl Spots {
             met.drain(..).for_each(|spot| next[spot as usize] = 0);
         }
         self.starts.push(self.parts.len() as u32);
-        self.parts.push(0, self.accesses.len() as u32);
+        self.parts.push(0, all.len() as u32);
         self.parts.spots.end();
         self.parts.starts.end();
     }
 
     /// Fills in the accesses of each spot.
-    fn fill(&mut self, contexts: &LockContexts) {
+    fn fill(&mut self, contexts: &LockContexts, accesses: &[EventId]) {
         let mut wanted = EventSet::none_of(self.of_access.len());
-        self.accesses.iter().for_each(|&id| wanted.insert(id));
-        let mut lengths = vec![0; self.list.len()];
-        wanted
-            .events()
-            .for_each(|id| lengths[spot_of(&self.of_access, id) as usize] += 1);
-        for (spot, length) in self.list.iter_mut().zip(lengths) {
-            spot.accesses.reserve_exact(length);
-        }
+        accesses.iter().for_each(|&id| wanted.insert(id));
         for id in wanted.events() {
             let spot = spot_of(&self.of_access, id);
             let spot = &mut self.list[spot as usize];
@@ -336,6 +330,7 @@ impl Spots {
         }
         self.of_access = Column::default();
         for spot in &mut self.list {
+            spot.accesses.end();
             spot.contexts.sort_unstable();
             spot.contexts.dedup();
             spot.contexts.shrink_to_fit();
@@ -353,13 +348,18 @@ impl Spots {
     }
 
     /// The accesses of a cell, spot by spot.
-    fn of_cell(&self, cell: u32) -> impl Iterator<Item = (u32, &[EventId])> {
+    fn of_cell(&self, cell: u32) -> impl Iterator<Item = (u32, Excerpt<'_, EventId>)> {
         let rows = self.rows(cell);
-        rows.map(|row| (self.parts.spots.at(row), &self.accesses[self.parts.accesses(row)]))
+        rows.map(|row| {
+            (
+                self.parts.spots.at(row),
+                self.accesses.excerpt(self.parts.accesses(row)),
+            )
+        })
     }
 
     /// The accesses of a cell at a spot.
-    fn at(&self, cell: u32, spot: u32) -> &[EventId] {
+    fn at(&self, cell: u32, spot: u32) -> Excerpt<'_, EventId> {
         let rows = self.rows(cell);
         let before = self
             .parts
@@ -368,8 +368,8 @@ impl Spots {
             .partition_point(|other| other < spot);
         let row = rows.start + before;
         match row < rows.end && self.parts.spots.at(row) == spot {
-            true => &self.accesses[self.parts.accesses(row)],
-            false => &[],
+            true => self.accesses.excerpt(self.parts.accesses(row)),
+            false => Excerpt::default(),
         }
     }
 
@@ -389,8 +389,8 @@ impl Spots {
         parts.extend(self.of_cell(cell).map(|(spot, accesses)| Part {
             spot,
             count: accesses.len() as u32,
-            first: accesses[0],
-            last: accesses[accesses.len() - 1],
+            first: accesses.at(0),
+            last: accesses.at(accesses.len() - 1),
         }));
     }
 
@@ -501,7 +501,7 @@ impl Spots {
         spots.clear();
         accesses.clear();
         for (spot, of_spot) in self.of_cell(cell) {
-            accesses.extend(of_spot.iter().map(|&id| (id, spots.len() as u32)));
+            accesses.extend(of_spot.map(|id| (id, spots.len() as u32)));
             spots.push(spot);
         }
         accesses.sort_unstable();
@@ -522,20 +522,23 @@ impl Spots {
             return self.each_open_cell(trace, count, ((b, a), cells), &mut |cell, b, a| each(cell, a, b));
         }
         let place = |id: EventId| trace.place(id);
-        let (mine, theirs) = (&spot.accesses[..], &other.accesses[..]);
+        let (mine, theirs) = (spot.accesses.all(), other.accesses.all());
         let mut found: HashSet<u32> = HashSet::new();
         let (mut low, mut high, mut at) = (0, 0, 0);
-        while let Some(&id) = mine.get(at) {
+        while let Some(id) = mine.get(at) {
             // Both ends only move on: from where they were, mostly not far.
             let (before, own) = (count(id, other.thread()), place(id));
-            low = first_from(theirs, low, |&access| place(access) >= before);
-            high = first_from(theirs, high.max(low), |&access| count(access, spot.thread()) > own);
-            let Some((&first, &last)) = theirs[low..high].first().zip(theirs[low..high].last()) else {
+            low = first_from(theirs.len(), low, |at| place(theirs.at(at)) >= before);
+            high = first_from(theirs.len(), high.max(low), |at| {
+                count(theirs.at(at), spot.thread()) > own
+            });
+            let near = theirs.excerpt(low..high.max(low));
+            let Some((first, last)) = near.first().zip(Excerpt::last(&near)) else {
                 // So it is of all up to the first one that the next of the others does not come after.
                 at = match theirs.get(low) {
-                    Some(&next) => {
+                    Some(next) => {
                         let count = count(next, spot.thread());
-                        first_from(mine, at + 1, |&id| place(id) >= count)
+                        first_from(mine.len(), at + 1, |at| place(mine.at(at)) >= count)
                     }
                     None => mine.len(),
                 };
@@ -550,8 +553,8 @@ impl Spots {
                     return ControlFlow::Continue(());
                 };
                 let there = self.at(cell, b);
-                let next = there.partition_point(|&access| access < first);
-                if there.get(next).is_some_and(|&access| access <= last) {
+                let next = there.partition_point(|access| access < first);
+                if there.get(next).is_some_and(|access| access <= last) {
                     found.insert(cell);
                     return each(cell, self.at(cell, a), there);
                 }
@@ -559,8 +562,7 @@ impl Spots {
             };
             // A free of a large block touches more cells than there are accesses to look at.
             if access.cells() > high - low {
-                let near = theirs[low..high].iter();
-                let mut touched = near.flat_map(|&id| trace.cell_uses(id));
+                let mut touched = near.flat_map(|id| trace.cell_uses(id));
                 touched.try_for_each(|used| match access.touches(used.cell) {
                     true => look(used.cell),
                     false => ControlFlow::Continue(()),
@@ -587,10 +589,10 @@ impl Spots {
             return Some(pair.first);
         }
         let (a, b) = pair.spots;
-        self.list[a as usize].accesses.iter().find_map(|&id| {
+        self.list[a as usize].accesses.all().find_map(|id| {
             trace.cell_uses(id).find_map(|used| {
                 let cell = self.number(used.cell).filter(|cell| !cells.contains(cell))?;
-                let other = *self.at(cell, b).first()?;
+                let other = self.at(cell, b).first()?;
                 Some((id.min(other), id.max(other)))
             })
         })
@@ -602,43 +604,53 @@ impl Spots {
         &self,
         trace: &Trace,
         ending: EventId,
-        (spot, accesses): (u32, &[EventId]),
+        (spot, accesses): (u32, Excerpt<'_, EventId>),
         each: &mut dyn FnMut(EventId) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let (Some(&first), Some(&last), Some(ending)) = (accesses.first(), accesses.last(), trace.access(ending))
-        else {
+        let bounds = accesses.first().zip(Excerpt::last(&accesses));
+        let (Some((first, last)), Some(ending)) = (bounds, trace.access(ending)) else {
             return ControlFlow::Continue(());
         };
         if accesses.len() < ending.cells() {
-            let is_shared = |&&id: &&EventId| {
+            let is_shared = |&id: &EventId| {
                 let mut touched = trace.cell_uses(id);
                 touched.any(|used| ending.touches(used.cell) && self.number(used.cell).is_some())
             };
-            return accesses.iter().filter(is_shared).try_for_each(|&id| each(id));
+            return accesses.filter(is_shared).try_for_each(each);
         }
         trace.uses(ending).try_for_each(|used| {
-            let there = self.number(used.cell).map_or(&[][..], |cell| self.at(cell, spot));
-            let from = there.partition_point(|&access| access < first);
-            let until = there.partition_point(|&access| access <= last);
-            there[from..until].iter().try_for_each(|&id| each(id))
+            let there = self
+                .number(used.cell)
+                .map(|cell| self.at(cell, spot))
+                .unwrap_or_default();
+            let from = there.partition_point(|access| access < first);
+            let until = there.partition_point(|access| access <= last);
+            there.excerpt(from..until).try_for_each(&mut *each)
         })
     }
 
     /// Accesses, each with what its thread holds.
-    pub(super) fn held(contexts: &LockContexts, accesses: &[EventId], held: &mut Vec<Held>) {
+    pub(super) fn held(contexts: &LockContexts, accesses: Excerpt<'_, EventId>, held: &mut Vec<Held>) {
         held.clear();
-        held.extend(accesses.iter().map(|&id| (id, contexts.of_access(id))));
+        held.extend(accesses.map(|id| (id, contexts.of_access(id))));
     }
 }
 
-/// The first place from `from` on at which something holds that holds from there on; the end if there is none. Takes
-/// time by how far that is from `from`.
-pub(super) fn first_from<T>(all: &[T], from: usize, holds: impl Fn(&T) -> bool) -> usize {
+/// The first place of a list from `from` on at which something holds that holds from there on; its length if there is
+/// none. Takes time by how far that is from `from`.
+pub(super) fn first_from(len: usize, from: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut step) = (from, 1);
-    while low + step <= all.len() && !holds(&all[low + step - 1]) {
+    while low + step <= len && !holds(low + step - 1) {
         low += step;
         step *= 2;
     }
-    let until = all.len().min(low + step);
-    low + all[low..until].partition_point(|one| !holds(one))
+    let mut high = len.min(low + step);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match holds(middle) {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    low
 }

@@ -247,13 +247,15 @@ impl Candidates<'_> {
     ) -> ControlFlow<()> {
         let (trace, spots) = (self.trace, &self.spots);
         let [site, there] = [ending, other].map(|spot| &spots.list[spot as usize]);
-        for &free in &site.accesses {
+        for free in site.accesses.all() {
+            let all = there.accesses.all();
             let ended = match site.key.2.frees {
-                true => &there.accesses[..],
-                false => &there.accesses[..there.accesses.partition_point(|&access| access < free)],
+                true => all,
+                false => all.until(all.partition_point(|access| access < free)),
             };
             let needed = needs.relation().count(free, there.thread());
-            let (ordered, open) = ended.split_at(ended.partition_point(|&access| trace.place(access) < needed));
+            let needing = ended.partition_point(|access| trace.place(access) < needed);
+            let (ordered, open) = (ended.until(needing), ended.from(needing));
             // One to name is enough.
             if found.is_none_or(|found: Frees| found.first_ordered.is_none()) {
                 let _: ControlFlow<()> = spots.each_of_ended(trace, free, (other, ordered), &mut |access| {
@@ -428,8 +430,8 @@ impl Visit<'_, '_> {
                        last: &std::ops::Range<usize>,
                        precedes: &dyn Fn(EventId, ThreadId) -> u32| {
             let count = precedes(event, thread_b);
-            let low = first_from(b, last.start, |&(other, _)| trace.place(other) >= count);
-            let high = first_from(b, last.end.max(low), |&(other, _)| precedes(other, thread_a) > place);
+            let low = first_from(b.len(), last.start, |at| trace.place(b[at].0) >= count);
+            let high = first_from(b.len(), last.end.max(low), |at| precedes(b[at].0, thread_a) > place);
             low..high
         };
         let (mut must, mut open, mut at) = (0..0, 0..0, 0);
@@ -444,7 +446,7 @@ impl Visit<'_, '_> {
                 let next = match b.get(must.start) {
                     Some(&(other, _)) => {
                         let count = order.count(other, thread_a);
-                        first_from(a, at + 1, |&(event, _)| trace.place(event) >= count)
+                        first_from(a.len(), at + 1, |at| trace.place(a[at].0) >= count)
                     }
                     None => a.len(),
                 };

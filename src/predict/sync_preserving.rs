@@ -19,7 +19,7 @@
 use crate::prune::{Clocks, Edge, Ending, MustHappenBefore, Needs};
 use crate::semantics::{Need, semaphores, waits};
 use crate::trace::{EventId, ObjectId, SectionId, Sections, ThreadId, Trace, explanations};
-use columns::Excerpt;
+use columns::{Column, Excerpt};
 use hashbrown::HashMap;
 use std::borrow::Cow;
 
@@ -102,9 +102,9 @@ pub struct SyncPreserving<'t> {
 struct Holder {
     thread: ThreadId,
     /// In program order.
-    sections: Vec<SectionId>,
+    sections: Column<SectionId>,
     /// How many events the thread has done when it has entered each: none, if it was in it from the start.
-    entered: Vec<u32>,
+    entered: Column,
 }
 
 impl<'t> SyncPreserving<'t> {
@@ -131,14 +131,18 @@ impl<'t> SyncPreserving<'t> {
             let place = *places.entry((section.lock, section.thread)).or_insert_with(|| {
                 holders.push(Holder {
                     thread: section.thread,
-                    sections: Vec::new(),
-                    entered: Vec::new(),
+                    sections: Column::default(),
+                    entered: Column::default(),
                 });
                 holders.len() - 1
             });
             let entered = section.acquire.map_or(0, |acquire| trace.place(acquire) + 1);
             holders[place].sections.push(SectionId(number));
             holders[place].entered.push(entered);
+        }
+        for holder in holders.values_mut().flatten() {
+            holder.sections.end();
+            holder.entered.end();
         }
         SyncPreserving {
             trace,
@@ -241,12 +245,11 @@ impl<'t> SyncPreserving<'t> {
         let others = self.holders[&section.lock].iter();
         others.filter(|other| other.thread != section.thread).any(|other| {
             let until = cut[other.thread.index()];
-            let inside = other.entered.partition_point(|&entered| entered <= until);
-            other.sections[..inside]
-                .iter()
-                .rev()
-                .take_while(|&&later| later > id)
-                .any(|&later| section.excludes(self.sections.get(later)))
+            let inside = other.entered.all().partition_point(|entered| entered <= until);
+            let entered = other.sections.excerpt(0..inside).rev();
+            entered
+                .take_while(|&later| later > id)
+                .any(|later| section.excludes(self.sections.get(later)))
         })
     }
 }

@@ -50,23 +50,6 @@ impl<T: Copy + PartialEq> Runs<T> {
         self.len += 1;
     }
 
-    /// Goes on by so many events that have the same.
-    pub(crate) fn push_many(&mut self, value: T, events: usize) {
-        let mut left = events;
-        while left > 0 {
-            self.push(value);
-            left -= 1;
-            let (at, place) = (self.values.len() as u32 - 1, self.len % BLOCK);
-            // The rest of the block.
-            if let Some(block) = self.blocks.last_mut().filter(|_| place > 0) {
-                let more = left.min(BLOCK - place);
-                block.behind[place..place + more].fill((at - block.first) as u8);
-                self.len += more;
-                left -= more;
-            }
-        }
-    }
-
     /// Each run: its value, and its events.
     pub(crate) fn runs(&self) -> impl Iterator<Item = (T, Range<usize>)> + '_ {
         let mut from = 0;
@@ -129,7 +112,7 @@ mod tests {
                     all.get(events.end).is_some_and(|&next| next != value)
                 );
                 assert!(all[events.clone()].iter().all(|&other| other == value));
-                again.push_many(value, events.len());
+                events.for_each(|_| again.push(value));
             }
             let found: Vec<u8> = (0..all.len()).map(|event| again.get(event)).collect();
             assert_eq!((found, again.len), (all.clone(), all.len()));

@@ -13,7 +13,7 @@ use witness::trace::{EventId, ObjectId, Sections, ThreadId, Trace, Wakes};
 fn readers(trace: &Trace, sections: &Sections, before: EventId) -> Vec<(ObjectId, ThreadId)> {
     let threads = (0..trace.threads() as u32).map(ThreadId);
     let open = threads.flat_map(|thread| sections.open_after(thread, trace.events_before(thread, before)));
-    let open = open.map(|&id| sections.get(id)).filter(|section| section.shared);
+    let open = open.map(|id| sections.get(id)).filter(|section| section.shared);
     open.map(|section| (section.lock, section.thread)).collect()
 }
 
