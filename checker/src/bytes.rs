@@ -5,9 +5,9 @@
 //! other, so that an access is a run of numbers. Everything else in this crate speaks of bytes by these numbers.
 
 use crate::overlay::Overlay;
-use crate::recording::{Access, Recording, all};
+use crate::recording::{Access, Recording, walk};
 use crate::shadow::Shadow;
-use columns::Column;
+use columns::{Column, Cursor};
 use hashbrown::HashMap;
 use std::ops::Range;
 use trace_format::{EventId, Op, ThreadId};
@@ -101,9 +101,7 @@ impl Bytes {
         let mut by_first = Shadow::default();
         // By thread that has had an event: whether that was one only, a `begin`.
         let mut just_begun: Vec<Option<bool>> = Vec::new();
-        for event in all(recording) {
-            let op = recording.op(event);
-            let thread = recording.thread(event);
+        walk(recording, |event, thread, op| {
             if thread.index() >= just_begun.len() {
                 just_begun.resize(thread.index() + 1, None);
             }
@@ -173,7 +171,7 @@ impl Bytes {
                 },
             };
             bytes.of_event.push(number.wrapping_add(1));
-        }
+        });
         bytes.of_event.end();
         bytes.number(&keys);
         bytes.given_away.sort_unstable();
@@ -219,7 +217,17 @@ impl Bytes {
 
     /// What an event, which does `op`, touches: nothing, if it is neither an access nor frees a block that lives.
     pub(crate) fn touched(&self, event: EventId, op: Op) -> Option<Touched> {
-        let number = self.of_event.at(event.index()).wrapping_sub(1);
+        self.touched_as(self.of_event.at(event.index()), op)
+    }
+
+    /// What is known of each event, for walks over all of them.
+    pub(crate) fn cursor(&self) -> Cursor<'_> {
+        self.of_event.cursor()
+    }
+
+    /// As [`touched`](Self::touched), on such a walk, which has found this for the event.
+    pub(crate) fn touched_as(&self, number: u32, op: Op) -> Option<Touched> {
+        let number = number.wrapping_sub(1);
         if let Some(access) = Access::of(op) {
             let Span { block, first } = self.spans[number as usize];
             let bytes = first..first + usize::from(inside(access.mem.addr, access.mem.size));

@@ -238,10 +238,11 @@ impl<'t> Checker<'t> {
 
     /// Whether an event sees the value of a byte that unrecorded code changes.
     fn reads_external(&self, event: EventId) -> bool {
-        if !self.unrecorded.any() {
-            return false;
-        }
-        let op = self.recording.op(event);
+        self.unrecorded.any() && self.sees_external(event, self.recording.op(event))
+    }
+
+    /// The same of an event that does `op`, where there are such bytes.
+    fn sees_external(&self, event: EventId, op: Op) -> bool {
         let reads = Access::of(op).is_some_and(|access| access.sees.is_some());
         let touched = self.bytes.touched(event, op).filter(|_| reads);
         touched.is_some_and(|mut touched| touched.bytes.any(|byte| self.unrecorded.is_external(byte)))

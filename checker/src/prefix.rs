@@ -5,6 +5,7 @@ use crate::accept::{self, Accepted, Executed, Rejection};
 use crate::disabled::Violation;
 use crate::state::State;
 use schedule_format::Schedule;
+use std::ops::ControlFlow;
 use trace_format::EventId;
 
 /// The state after so many events as recorded. Schedules that begin with these go on from it, each on its own.
@@ -43,12 +44,24 @@ impl<'c> Prefix<'c> {
     /// # Errors
     /// [`Violation`], if the trace does not go on from here: no schedule has more events as recorded.
     pub fn extend(&mut self, events: u32, each: &mut dyn FnMut(Executed)) -> Result<(), Violation> {
-        for event in (self.events..events.min(self.checker.recording.events() as u32)).map(EventId) {
-            let step = self.state.step_as_recorded(event, None)?;
-            self.events += 1;
-            each(Executed { slice: 0, event, step });
-        }
-        Ok(())
+        let recording = self.checker.recording;
+        let next = self.events..events.min(recording.events() as u32);
+        let mut violation = None;
+        let _: ControlFlow<()> = recording.walk(next, &mut |event, _, op| match self
+            .state
+            .step_as_recorded_by(event, op, None)
+        {
+            Ok(step) => {
+                self.events += 1;
+                each(Executed { slice: 0, event, step });
+                ControlFlow::Continue(())
+            }
+            Err(why) => {
+                violation = Some(why);
+                ControlFlow::Break(())
+            }
+        });
+        violation.map_or(Ok(()), Err)
     }
 
     /// Executes what a schedule does behind these events, of which it has at least so many as recorded; as

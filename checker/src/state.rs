@@ -60,6 +60,8 @@ pub struct State<'a> {
     pub(crate) checker: &'a Checker<'a>,
     pub(crate) progress: Progress<'a>,
     pub(crate) ended: Vec<bool>,
+    /// How many events of the trace have happened, if these are the first ones in its order.
+    as_recorded: Option<u32>,
     /// By thread: its first read that saw another value than in π. Only in traces that free reads.
     strayed: Vec<Option<EventId>>,
     // Ordered, so that what is listed from it does not depend on hashing.
@@ -80,6 +82,7 @@ impl<'a> State<'a> {
                 done: vec![0; threads],
             },
             ended: vec![false; threads],
+            as_recorded: Some(0),
             strayed: vec![None; threads],
             locks: BTreeMap::new(),
             conditions: BTreeMap::new(),
@@ -115,6 +118,7 @@ impl<'a> State<'a> {
             checker: self.checker,
             progress: self.progress.clone(),
             ended: self.ended.clone(),
+            as_recorded: self.as_recorded,
             strayed: self.strayed.clone(),
             locks: self.locks.clone(),
             conditions: self.conditions.clone(),
@@ -160,11 +164,15 @@ impl<'a> State<'a> {
 
     fn step_by(&mut self, event: EventId, op: Op, wakes: Option<ThreadId>) -> Result<Step, Violation> {
         let thread = self.checker.recording.thread(event);
-        let step = self
-            .ready(event, thread)
-            .and_then(|()| self.perform(event, op, thread, wakes));
-        match step {
+        // Where all events before it in the trace have happened, and no others, it is the next one of its thread.
+        let as_recorded = self.as_recorded == Some(event.0);
+        let ready = match as_recorded {
+            true => self.there(thread),
+            false => self.ready(event, thread),
+        };
+        match ready.and_then(|()| self.perform(event, op, thread, wakes)) {
             Ok(step) => {
+                self.as_recorded = as_recorded.then_some(event.0 + 1);
                 self.progress.done[thread.index()] += 1;
                 Ok(step)
             }
@@ -178,6 +186,11 @@ impl<'a> State<'a> {
         if next != Some(event) {
             return Err(Disabled::NotNext { next });
         }
+        self.there(thread)
+    }
+
+    /// Whether a thread is there, to do its next event.
+    fn there(&self, thread: ThreadId) -> Result<(), Disabled> {
         if self.ended[thread.index()] {
             return Err(Disabled::AfterEnd);
         }

@@ -10,7 +10,7 @@ use crate::bytes::{Bytes, Touched};
 use crate::images::Images;
 use crate::memory::Contents;
 use crate::own_frames;
-use crate::recording::{Access, Recording, all, byte_of};
+use crate::recording::{Access, Recording, byte_of, walk};
 use trace_format::{EventId, Op, ThreadId};
 
 /// The place that a pinned access keeps among the events of other threads.
@@ -65,7 +65,6 @@ struct Deed {
 
 /// An access that sees or leaves something; a use does neither.
 struct Valued {
-    event: EventId,
     touched: Touched,
     /// `None` for a `free`.
     access: Option<Access>,
@@ -74,13 +73,27 @@ struct Valued {
 impl Valued {
     fn of(recording: &dyn Recording, bytes: &Bytes, event: EventId) -> Option<Valued> {
         let op = recording.op(event);
+        Valued::with(op, || bytes.touched(event, op))
+    }
+
+    /// As [`of`](Self::of), of an event that does `op`, for somebody who knows how to find what that touches.
+    fn with(op: Op, touched: impl FnOnce() -> Option<Touched>) -> Option<Valued> {
         let access = Access::of(op);
         let valued = match access {
             Some(access) => access.sees.is_some() || access.leaves.is_some(),
             None => matches!(op, Op::Free { .. }),
         };
-        let touched = bytes.touched(event, op).filter(|_| valued)?;
-        Some(Valued { event, touched, access })
+        let touched = touched().filter(|_| valued)?;
+        Some(Valued { touched, access })
+    }
+
+    /// Calls `each` with every event of a recording: its thread, itself, and what it sees and leaves.
+    fn walk(recording: &dyn Recording, bytes: &Bytes, mut each: impl FnMut(ThreadId, EventId, Option<Valued>)) {
+        let mut numbers = bytes.cursor();
+        walk(recording, |event, thread, op| {
+            let number = numbers.at(event.index());
+            each(thread, event, Valued::with(op, || bytes.touched_as(number, op)));
+        });
     }
 
     fn deeds(&self) -> impl Iterator<Item = Deed> {
@@ -148,10 +161,8 @@ impl Unrecorded {
         // What the accesses so far leave, and which bytes had none.
         let mut contents = Contents::unknown(bytes.count);
         let mut untouched = vec![true; bytes.count];
-        for event in all(recording) {
-            let Some(valued) = Valued::of(recording, bytes, event) else {
-                continue;
-            };
+        Valued::walk(recording, bytes, |_, event, valued| {
+            let Some(valued) = valued else { return };
             let touched = valued.touched.bytes.clone();
             let (sees, leaves) = valued
                 .access
@@ -183,7 +194,7 @@ impl Unrecorded {
                 untouched[touched.clone()].fill(false);
                 contents.store(touched, leaves);
             }
-        }
+        });
     }
 
     /// By byte: whether it is external and not known to be changed by the only thread that accesses it.
@@ -201,14 +212,11 @@ impl Unrecorded {
         let mut places: Vec<(usize, u32, u64)> = Vec::new();
         // The thread of the events before, and where its stretch of them began.
         let mut stretch: Option<(ThreadId, EventId)> = None;
-        for event in all(recording) {
-            let thread = recording.thread(event);
+        Valued::walk(recording, bytes, |thread, event, valued| {
             let (_, since) = *stretch.insert(stretch.filter(|last| last.0 == thread).unwrap_or((thread, event)));
-            let Some(valued) = Valued::of(recording, bytes, event) else {
-                continue;
-            };
+            let Some(valued) = valued else { return };
             if !self.external[valued.touched.bytes.clone()].contains(&true) {
-                continue;
+                return;
             }
             let block = valued.touched.block;
             for deed in valued.deeds().filter(|deed| self.external[deed.byte]) {
@@ -234,7 +242,7 @@ impl Unrecorded {
                 now.content = deed.leaves.unwrap_or(now.content);
                 now.last = event;
             }
-        }
+        });
         let frames_known = own_frames::are_known(recording, facts);
         for (byte, block, addr) in places {
             let now = walked[byte];
@@ -247,8 +255,8 @@ impl Unrecorded {
     fn find_pins(&mut self, recording: &dyn Recording, bytes: &Bytes, pinned: &[bool], from_the_start: &[bool]) {
         // By byte: what it holds, and what was the first event that may come before whoever sees it.
         let mut held = vec![(Content::Untouched, EventId(0)); bytes.count];
-        for valued in all(recording).filter_map(|event| Valued::of(recording, bytes, event)) {
-            let event = valued.event;
+        Valued::walk(recording, bytes, |_, event, valued| {
+            let Some(valued) = valued else { return };
             let mut pin: Option<EventId> = None;
             for deed in valued.deeds().filter(|deed| pinned[deed.byte]) {
                 let (content, since) = &mut held[deed.byte];
@@ -271,7 +279,7 @@ impl Unrecorded {
                 let until = EventId(u32::MAX);
                 self.pins.push((event, Pin { from, until }));
             }
-        }
+        });
         // By byte: what the next access sees, if it reads, and until when that was seen.
         let mut next: Vec<Option<(u8, EventId)>> = vec![None; bytes.count];
         for (event, pin) in self.pins.iter_mut().rev() {

@@ -6,9 +6,9 @@
 
 use crate::Checker;
 use crate::disabled::Violation;
-use crate::recording::all;
 use crate::state::State;
 use crate::well_formed::{of_other_kind, overlap};
+use std::ops::ControlFlow;
 use trace_format::{EventId, ObjectId, ThreadId};
 
 /// A trace that is a sequentially consistent linearization.
@@ -25,22 +25,28 @@ pub(crate) fn validate(checker: &Checker<'_>) -> Result<Validated, Violation> {
     let (objects, overlap) = (&recording.tables().objects, overlap(checker));
     let mut state = checker.start();
     let mut found = Validated::default();
-    for event in all(recording) {
-        let op = recording.op(event);
+    let mut violation = None;
+    let _: ControlFlow<()> = recording.walk(0..recording.events() as u32, &mut |event, thread, op| {
         let overlaps = overlap.clone().filter(|&(at, _)| at == event).map(|(_, why)| why);
         if let Some(why) = overlaps.or_else(|| of_other_kind(objects, op)) {
-            let thread = recording.thread(event);
-            return Err(Violation { event, thread, why });
+            violation = Some(Violation { event, thread, why });
+            return ControlFlow::Break(());
         }
-        if checker.reads_external(event) {
+        if checker.unrecorded.any() && checker.sees_external(event, op) {
             found.pinned_reads += u64::from(checker.unrecorded.pin(event).is_some());
             if found.first_unexplained.is_none() && !state.explains(event) {
                 found.first_unexplained = Some(event);
             }
         }
-        state.step_as_recorded_by(event, op, None)?;
-    }
-    Ok(found)
+        match state.step_as_recorded_by(event, op, None) {
+            Ok(_) => ControlFlow::Continue(()),
+            Err(why) => {
+                violation = Some(why);
+                ControlFlow::Break(())
+            }
+        }
+    });
+    violation.map_or(Ok(found), Err)
 }
 
 /// Of those that wait on a condition, the one whose wait ends first in π.

@@ -50,7 +50,9 @@ impl<T> Default for Column<T> {
 #[derive(Clone, Copy, Debug)]
 struct Block {
     /// Where it begins among the bytes, and, in the lowest [`WIDTH`] bits, the bits of each number.
-    at: u64,
+    at: [u32; 2],
+    /// The first number.
+    first: u32,
     least: u32,
     /// How much more the least is for each further number, in units of 1/2^[`FRACTION`].
     rise: u32,
@@ -66,17 +68,22 @@ impl Block {
     #[inline]
     fn new(at: usize, least: u32, width: u32) -> Block {
         let at = (at as u64) << WIDTH | u64::from(width);
-        Block { at, least, rise: 0 }
+        Block {
+            at: [at as u32, (at >> u32::BITS) as u32],
+            first: least,
+            least,
+            rise: 0,
+        }
     }
 
     #[inline]
     fn at(self) -> usize {
-        (self.at >> WIDTH) as usize
+        ((u64::from(self.at[1]) << u32::BITS | u64::from(self.at[0])) >> WIDTH) as usize
     }
 
     #[inline]
     fn width(self) -> u32 {
-        self.at as u32 & mask(WIDTH)
+        self.at[0] & mask(WIDTH)
     }
 
     #[inline]
@@ -119,7 +126,7 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
     pub fn push(&mut self, number: T) {
         let place = self.len % BLOCK;
         if place == 0 || self.is_ended {
-            self.begin();
+            self.begin(number.into());
         }
         self.bytes[self.next..][..NUMBER].copy_from_slice(&number.into().to_le_bytes());
         self.next += NUMBER;
@@ -143,7 +150,7 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
                 self.len += BLOCK;
             } else {
                 if place == 0 || self.is_ended {
-                    self.begin();
+                    self.begin(number.into());
                 }
                 let there = &mut self.bytes[self.next..][..some * NUMBER];
                 there
@@ -159,15 +166,18 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
         }
     }
 
-    /// Makes room for the next numbers: of a block that is not full, numbers have all their bits.
+    /// Makes room for a number and those behind it: of a block that is not full, numbers have all their bits.
     #[cold]
-    fn begin(&mut self) {
+    fn begin(&mut self, number: u32) {
         if self.is_ended && !self.len.is_multiple_of(BLOCK) {
             return self.unpack_last();
         }
         self.is_ended = false;
         self.next = self.bytes.len().saturating_sub(WORD);
-        self.blocks.push(Block::new(self.next, 0, u32::BITS));
+        self.blocks.push(Block {
+            first: number,
+            ..Block::new(self.next, 0, u32::BITS)
+        });
         self.bytes.resize(self.next + BLOCK * NUMBER + WORD, 0);
     }
 
@@ -203,6 +213,7 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
             (least, width, rise) = (lower, fewer, steady);
         }
         *block = Block {
+            first: numbers[0],
             rise,
             ..Block::new(at, least, width)
         };
@@ -286,6 +297,16 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
             bytes: &self.bytes,
             places,
             of: PhantomData,
+        }
+    }
+
+    /// For whoever reads most numbers, one after the other.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor<'_, T> {
+        Cursor {
+            column: self,
+            block: usize::MAX,
+            numbers: [0; BLOCK],
         }
     }
 
@@ -425,6 +446,15 @@ impl<'c, T: Copy + From<u32> + Into<u32>> Excerpt<'c, T> {
     #[inline]
     pub fn partition_point(&self, is_such: impl Fn(T) -> bool) -> usize {
         let (mut low, mut high) = (self.places.start, self.places.end);
+        // First among the blocks, by the numbers that these begin with.
+        let (mut first, mut last) = (low / BLOCK + 1, high.div_ceil(BLOCK));
+        while first < last {
+            let middle = first + (last - first) / 2;
+            match is_such(self.blocks[middle].first.into()) {
+                true => (first, low) = (middle + 1, middle * BLOCK + 1),
+                false => (last, high) = (middle, middle * BLOCK),
+            }
+        }
         while low < high {
             let middle = low + (high - low) / 2;
             match is_such(self.number(middle)) {
@@ -476,6 +506,61 @@ impl<T: Copy + From<u32> + Into<u32> + fmt::Debug> fmt::Debug for Excerpt<'_, T>
     }
 }
 
+/// Finds numbers of a column a block at a time.
+#[derive(Clone)]
+pub struct Cursor<'c, T = u32> {
+    column: &'c Column<T>,
+    /// Whose numbers it has.
+    block: usize,
+    numbers: [u32; BLOCK],
+}
+
+impl<T: Copy + From<u32> + Into<u32>> Cursor<'_, T> {
+    /// The number at a place.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    #[inline]
+    pub fn at(&mut self, place: usize) -> T {
+        debug_assert!(place < self.column.len);
+        if place / BLOCK != self.block {
+            self.go_to(place / BLOCK);
+        }
+        self.numbers[place % BLOCK].into()
+    }
+
+    #[inline(never)]
+    fn go_to(&mut self, number: usize) {
+        let block = self.column.blocks[number];
+        let (width, mask) = (block.width() as usize, mask(block.width()));
+        let (mut bit, mut risen) = (0, 0_u64);
+        // Of a last block that is not full, what is behind its numbers is no number.
+        let bytes = &self.column.bytes[block.at()..];
+        for to in &mut self.numbers {
+            let Some(word) = bytes.get(bit / 8..bit / 8 + WORD).and_then(|word| word.try_into().ok()) else {
+                break;
+            };
+            let beyond = (u64::from_le_bytes(word) >> (bit % 8)) as u32 & mask;
+            *to = block
+                .least
+                .wrapping_add((risen >> FRACTION) as u32)
+                .wrapping_add(beyond);
+            bit += width;
+            risen += u64::from(block.rise);
+        }
+        self.block = number;
+    }
+}
+
+impl<T> fmt::Debug for Cursor<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cursor")
+            .field("block", &self.block)
+            .finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -511,6 +596,9 @@ mod tests {
                 assert_eq!((column.len(), column.is_empty()), (count, count == 0));
                 assert_eq!(column.all().collect::<Vec<_>>(), all);
                 assert!(column.all().rev().eq(all.iter().rev().copied()));
+                let mut cursor = column.cursor();
+                assert!((0..count).map(|place| cursor.at(place)).eq(all.iter().copied()));
+                assert!((0..count).rev().all(|place| cursor.at(place) == all[place]));
                 assert_eq!(column.get(count), None);
             }
             let again: Column = all.iter().copied().collect();

@@ -423,3 +423,43 @@ impl<'w> Search<'w> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_on_circles_reaches_itself() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let (mut on_circles, mut off_them) = (0, 0);
+        for _ in 0..500 {
+            let all: Vec<Awaited> = (0..4)
+                .flat_map(|number| [Awaited::Lock(ObjectId(number)), Awaited::End(ThreadId(number))])
+                .collect();
+            let mut circles = Circles::default();
+            let mut reached = vec![vec![false; all.len()]; all.len()];
+            for _ in 0..random.usize(0..14) {
+                let (from, to) = (random.usize(0..all.len()), random.usize(0..all.len()));
+                circles.add(all[from], all[to]);
+                reached[from][to] = true;
+            }
+            for by in 0..all.len() {
+                for from in 0..all.len() {
+                    for to in 0..all.len() {
+                        reached[from][to] |= reached[from][by] && reached[by][to];
+                    }
+                }
+            }
+            circles.find();
+            for from in 0..all.len() {
+                for to in 0..all.len() {
+                    let known = reached[from][to] && reached[to][from];
+                    assert_eq!(circles.has([all[from]].into_iter(), all[to]), known);
+                    *if known { &mut on_circles } else { &mut off_them } += 1;
+                }
+            }
+            assert_eq!(circles.is_empty(), (0..all.len()).all(|one| !reached[one][one]));
+        }
+        assert!(on_circles > 100 && off_them > 100);
+    }
+}

@@ -18,7 +18,7 @@
 
 use crate::prune::{Clocks, Edge, Ending, MustHappenBefore, Needs};
 use crate::semantics::{Need, semaphores, waits};
-use crate::trace::{EventId, ObjectId, SectionId, Sections, ThreadId, Trace, explanations};
+use crate::trace::{CellId, EventId, ObjectId, SectionId, Sections, ThreadId, Trace, Writers, explanations};
 use columns::{Column, Excerpt};
 use hashbrown::HashMap;
 use std::borrow::Cow;
@@ -113,7 +113,7 @@ impl<'t> SyncPreserving<'t> {
     pub fn new(trace: &'t Trace, needs: &'t Needs<'t>, sections: &'t Sections) -> SyncPreserving<'t> {
         // What every prefix needs is as it was in π; where no value was written twice, that is all.
         let needed = needs.relation();
-        let edges = explained(trace, sections, |to, from| !needed.before(from, to));
+        let edges = explained(trace, sections, needs.writers(), |to, from| !needed.before(from, to));
         let edges: Vec<Edge> = edges.into_iter().map(|(to, from)| Edge { to, from }).collect();
         let in_trace = match edges.is_empty() {
             true => Cow::Borrowed(needed.clocks()),
@@ -268,7 +268,12 @@ fn before(events: &Excerpt<'_, EventId>, most: u32, until: EventId) -> u32 {
 
 /// As [`explanations`] of the whole trace: what its reads rest on is found in a walk of its own, which looks at nothing
 /// else, since nearly all of a trace are accesses.
-fn explained(trace: &Trace, sections: &Sections, wanted: impl Fn(EventId, EventId) -> bool) -> Vec<(EventId, EventId)> {
+fn explained(
+    trace: &Trace,
+    sections: &Sections,
+    writers: &Writers,
+    wanted: impl Fn(EventId, EventId) -> bool,
+) -> Vec<(EventId, EventId)> {
     // A pinned access rests on others, too.
     if trace.has_pins() {
         return explanations(trace, sections, trace.interplay(), wanted);
@@ -282,6 +287,9 @@ fn explained(trace: &Trace, sections: &Sections, wanted: impl Fn(EventId, EventI
         true => explanations(trace, sections, trace.operations(), &wanted),
         false => Vec::new(),
     };
+    if have_one_writer(trace, writers) {
+        return found;
+    }
     let mut written: Vec<Option<EventId>> = vec![None; trace.cells().len()];
     for access in trace.contested() {
         let event = access.event;
@@ -300,4 +308,84 @@ fn explained(trace: &Trace, sections: &Sections, wanted: impl Fn(EventId, EventI
         }
     }
     found
+}
+
+/// Whether each read has one writer that can explain it: what is needed before what has an edge from each of these, and
+/// so says all that reads rest on.
+fn have_one_writer(trace: &Trace, writers: &Writers) -> bool {
+    let mut cells = (0..trace.cells().len() as u32).map(CellId);
+    !trace.frees_reads()
+        && cells.all(|id| {
+            let (cell, writes) = (trace.cell(id), writers.writes(id));
+            let by_none = |value| writers.writes_of(id, value).is_empty();
+            !(cell.contested() && cell.external())
+                && writes.iter().all(|&write| writers.is_only(write))
+                && (writes.is_empty() || cell.initial().is_none_or(by_none))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{Generator, Shape};
+    use trace_format::{Event, StackId, Tables};
+
+    #[test]
+    fn what_events_rest_on_is_what_a_walk_over_all_of_them_finds() {
+        let (mut with_one_writer, mut found) = (0, 0);
+        for (seed, values, waits, unprotected) in [
+            (1, 3, 0.0, 0.3),
+            (2, 16, 0.2, 0.3),
+            (3, u64::MAX, 0.0, 0.3),
+            (4, u64::MAX, 0.2, 1.0),
+            (5, u64::MAX, 0.0, 1.0),
+        ] {
+            let generator = Generator::new(Shape {
+                events: 2000,
+                threads: 4,
+                variables: 5,
+                locks: 3,
+                unprotected,
+                waits,
+                values,
+                seed,
+            });
+            let tables = Tables {
+                threads: generator.threads(),
+                objects: generator.objects(),
+                ..Tables::default()
+            };
+            let events: Vec<Event> = generator
+                .map(|(thread, pc, op)| Event {
+                    thread,
+                    pc,
+                    stack: StackId::EMPTY,
+                    op,
+                })
+                .collect();
+            let trace = Trace::from_events(tables, &events);
+            let (must, sections) = (MustHappenBefore::of(&trace), Sections::of(&trace));
+            let needs = Needs::of(&trace, &must, &sections);
+            let wanted = |to, from| !needs.relation().before(from, to);
+            let mut all = explanations(&trace, &sections, trace.interplay(), wanted);
+            let mut own = explained(&trace, &sections, needs.writers(), wanted);
+            all.sort_unstable();
+            own.sort_unstable();
+            assert_eq!(own, all);
+            found += all.len();
+            with_one_writer += usize::from(have_one_writer(&trace, needs.writers()));
+        }
+        assert!(with_one_writer > 0 && found > 0, "{with_one_writer} {found}");
+    }
+
+    #[test]
+    fn what_is_before_is_found_from_what_is_not_behind() {
+        let events: Column<EventId> = (0..50).map(|event| EventId(event * 3)).collect();
+        for until in 0..160 {
+            let known = events.all().take_while(|event| event.0 < until).count();
+            for most in known..=events.len() {
+                assert_eq!(before(&events.all(), most as u32, EventId(until)) as usize, known);
+            }
+        }
+    }
 }

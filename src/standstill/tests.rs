@@ -1,7 +1,8 @@
 use super::{Standstill, Tail, somebody_waits};
+use crate::trace::Trace;
 use trace_format::{
-    CodePosition, MemRange, Meta, Op, PendingInfo, PendingKind, ProgramEnd, StackId, ThreadId, ThreadInfo, TraceFile,
-    TraceWriter, WriterOptions,
+    CodePosition, MemRange, Meta, ObjectInfo, ObjectKind, Op, PendingInfo, PendingKind, ProgramEnd, StackId, ThreadId,
+    ThreadInfo, TraceFile, TraceWriter, WriterOptions,
 };
 
 /// Events of a trace in which two threads write in turns; the first is thread 0's, like every even one.
@@ -78,6 +79,60 @@ fn the_last_blocks_say_what_all_events_do() {
         assert_eq!(all_say(&file), waits, "{pending:?}, ended: {ended}");
         assert_eq!(said, waits, "{pending:?}, ended: {ended}");
     }
+}
+
+#[test]
+fn a_loaded_trace_says_what_its_file_does() {
+    let same = |file: &TraceFile| {
+        let trace = Trace::from_file(file).expect("a trace");
+        let loaded = Standstill::at_end(file, &Tail::of(&trace), Some(&trace)).expect("a trace");
+        assert_eq!(loaded, Standstill::of(file).expect("a trace"));
+        loaded
+    };
+    for pending in [&[][..], &[(0, EVENTS)], &[(0, EVENTS), (1, EVENTS)], &[(1, 20)]] {
+        for ended in [false, true] {
+            same(&trace(pending, ended));
+        }
+    }
+    // Thread 0 holds a lock and reads a flag again and again; thread 1 has done so, too, but not at last.
+    let mut writer = TraceWriter::to_sink("memory", Vec::new(), &WriterOptions::default()).expect("memory is writable");
+    let threads = [(); 2].map(|()| writer.define_thread(ThreadInfo::default()));
+    let lock = writer.define_object(ObjectInfo {
+        kind: ObjectKind::Mutex,
+        addr: 0x2000,
+        name: None,
+        initial: 0,
+    });
+    let attempt = false;
+    let take = Op::Acquire { lock, attempt };
+    writer
+        .event(threads[0], CodePosition::default(), take)
+        .expect("an event");
+    for number in 0..200 {
+        let addr = if number < 190 { 0x1000 } else { 0x1000 + 8 * number };
+        for (thread, addr) in [(0, 0x1000), (1, addr)] {
+            let mem = MemRange { addr, size: 8 };
+            let op = Op::Read { mem, value: 0 };
+            writer
+                .event(threads[thread], CodePosition::default(), op)
+                .expect("an event");
+        }
+    }
+    writer.set_meta(Meta {
+        pending: vec![PendingInfo {
+            thread: threads[1],
+            before: 401,
+            kind: PendingKind::Acquire,
+            pc: CodePosition::default(),
+            stack: StackId::default(),
+            addr: 0x2000,
+        }],
+        ..Meta::default()
+    });
+    let (_, bytes) = writer.finish_sink(ProgramEnd::TimeLimit).expect("the end");
+    let told = same(&TraceFile::from_bytes("memory", bytes).expect("a trace"));
+    assert_eq!((told.spins.len(), told.waits.len()), (1, 1));
+    assert_eq!((told.spins[0].thread, told.waits[0].held_by[0].thread), (0, 0));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::cells::{Cell, CellId, CellRange, CellUse, Incarnation, IncarnationId, slice_value};
 use super::ops::Form;
 use super::{AccessKind, EventId};
-use columns::Column;
+use columns::{Column, Cursor};
 use trace_format::MemoryOrder;
 
 /// A data or atomic access.
@@ -166,7 +166,17 @@ impl Accesses {
     /// The values of an access, as they were recorded: the one read, and the one written; 0 where it has none.
     #[inline]
     pub(super) fn values_of(&self, access: Access) -> (u64, u64) {
-        let value = self.values.at(access.event.index());
+        self.values_by(access, self.values.at(access.event.index()))
+    }
+
+    /// The values, or where they stand, for walks over most events.
+    pub(super) fn values(&self) -> Cursor<'_> {
+        self.values.cursor()
+    }
+
+    /// As [`values_of`](Self::values_of), on such a walk, which has found this for the event.
+    #[inline]
+    pub(super) fn values_by(&self, access: Access, value: u32) -> (u64, u64) {
         if access.kind == AccessKind::AtomicRmw {
             return self.both[value as usize];
         }

@@ -100,7 +100,7 @@ impl Trace {
 
     /// The accesses of cells that are [contested](super::Cell::contested), in the order of π.
     pub fn contested(&self) -> impl Iterator<Item = Access> + '_ {
-        self.contested.events().filter_map(|event| self.access(event))
+        self.accesses_among(self.contested.events())
     }
 }
 

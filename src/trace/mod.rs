@@ -311,7 +311,16 @@ impl Trace {
 
     /// All accesses, in the order of π.
     pub fn accesses(&self) -> impl Iterator<Item = Access> + '_ {
-        self.events().filter_map(|event| self.access(event))
+        self.accesses_among(self.events())
+    }
+
+    /// The accesses among events that are most of a trace, in order.
+    fn accesses_among(&self, events: impl Iterator<Item = EventId>) -> impl Iterator<Item = Access> {
+        let mut numbers = self.ops.numbers();
+        events.filter_map(move |event| {
+            let (form, range) = self.ops.access_by(&mut numbers, event.index())?;
+            Some(self.accesses.get(event, form, range, &self.incarnations))
+        })
     }
 
     /// Whether some access is of such a kind and order.

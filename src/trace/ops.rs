@@ -1,7 +1,7 @@
 //! The operations of all events: most are one of a few with one number at most.
 
 use super::{AccessKind, IncarnationId, Op};
-use columns::Column;
+use columns::{Column, Cursor};
 use trace_format::{MemoryOrder, ObjectId, ThreadId};
 
 /// A column of operations.
@@ -177,6 +177,19 @@ impl Ops {
     #[inline]
     pub(super) fn is_access(&self, event: usize) -> bool {
         self.tags[event] >= ACCESSES
+    }
+
+    /// The numbers, for walks over most events.
+    pub(super) fn numbers(&self) -> Cursor<'_> {
+        self.numbers.cursor()
+    }
+
+    /// As [`access`](Self::access), on such a walk.
+    #[inline]
+    pub(super) fn access_by(&self, numbers: &mut Cursor<'_>, event: usize) -> Option<(Form, u32)> {
+        let form = Form::of(self.tags[event])?;
+        let first = if form.kind == AccessKind::Free { self.frees } else { 0 };
+        Some((form, first + numbers.at(event)))
     }
 
     /// The form and the range of an access.

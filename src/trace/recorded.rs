@@ -1,8 +1,9 @@
 //! The events as they stand in the file, for the checker: it takes nothing else from the model.
 
-use super::{AccessKind, CodePosition, EventId, Op, Tables, ThreadId, Trace, TraceId};
+use super::{Access, AccessKind, CodePosition, EventId, Op, Tables, ThreadId, Trace, TraceId};
 use checker::Recording;
 use columns::Excerpt;
+use std::ops::{ControlFlow, Range};
 use trace_format::{Event, MemRange, Op as FileOp};
 
 impl Trace {
@@ -19,35 +20,13 @@ impl Trace {
     /// What an event does, as it stands in the file.
     #[must_use]
     pub fn in_file(&self, event: EventId) -> FileOp {
-        if let Some(access) = self.access(event) {
-            let (addr, order) = (access.addr, access.order);
-            let size = access.size as u8;
-            let mem = MemRange { addr, size };
-            let (read, written) = self.accesses.values_of(access);
-            return match access.kind {
-                AccessKind::Read => FileOp::Read { mem, value: read },
-                AccessKind::Write => FileOp::Write { mem, value: written },
-                AccessKind::AtomicLoad => FileOp::AtomicLoad {
-                    mem,
-                    value: read,
-                    order,
-                },
-                AccessKind::AtomicStore => FileOp::AtomicStore {
-                    mem,
-                    value: written,
-                    order,
-                },
-                AccessKind::AtomicRmw => FileOp::AtomicRmw {
-                    mem,
-                    read,
-                    written,
-                    order,
-                },
-                AccessKind::Use => FileOp::Use { mem },
-                AccessKind::Destroy => FileOp::Destroy { mem, value: written },
-                AccessKind::Free => FileOp::Free { addr },
-            };
+        match self.access(event) {
+            Some(access) => access_in_file(access, self.accesses.values_of(access)),
+            None => self.operation_in_file(event),
         }
+    }
+
+    fn operation_in_file(&self, event: EventId) -> FileOp {
         match self.op(event) {
             Op::Alloc { incarnation } => {
                 let block = &self.incarnations[incarnation.index()];
@@ -58,6 +37,36 @@ impl Trace {
                 .to_file(self.is_attempt(event))
                 .expect("what is no access, nor begins a block, is itself"),
         }
+    }
+}
+
+/// An access as it stands in the file, given the value that it read and the one that it wrote.
+fn access_in_file(access: Access, (read, written): (u64, u64)) -> FileOp {
+    let (addr, order) = (access.addr, access.order);
+    let size = access.size as u8;
+    let mem = MemRange { addr, size };
+    match access.kind {
+        AccessKind::Read => FileOp::Read { mem, value: read },
+        AccessKind::Write => FileOp::Write { mem, value: written },
+        AccessKind::AtomicLoad => FileOp::AtomicLoad {
+            mem,
+            value: read,
+            order,
+        },
+        AccessKind::AtomicStore => FileOp::AtomicStore {
+            mem,
+            value: written,
+            order,
+        },
+        AccessKind::AtomicRmw => FileOp::AtomicRmw {
+            mem,
+            read,
+            written,
+            order,
+        },
+        AccessKind::Use => FileOp::Use { mem },
+        AccessKind::Destroy => FileOp::Destroy { mem, value: written },
+        AccessKind::Free => FileOp::Free { addr },
     }
 }
 
@@ -84,6 +93,24 @@ impl Recording for Trace {
 
     fn op(&self, event: EventId) -> FileOp {
         self.in_file(event)
+    }
+
+    fn walk(
+        &self,
+        events: Range<u32>,
+        each: &mut dyn FnMut(EventId, ThreadId, FileOp) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let (mut numbers, mut values) = (self.ops.numbers(), self.accesses.values());
+        events.map(EventId).try_for_each(|event| {
+            let op = match self.ops.access_by(&mut numbers, event.index()) {
+                Some((form, range)) => {
+                    let access = self.accesses.get(event, form, range, &self.incarnations);
+                    access_in_file(access, self.accesses.values_by(access, values.at(event.index())))
+                }
+                None => self.operation_in_file(event),
+            };
+            each(event, self.thread(event), op)
+        })
     }
 
     fn is_of_memory(&self, event: EventId) -> bool {

@@ -347,7 +347,9 @@ impl<'s, 't> Window<'s, 't> {
 
     fn begin_with(&self, cell: CellId) -> Known<'t> {
         let (trace, writes) = (self.native.trace, self.native.writers.writes(cell));
-        let earlier = writes.partition_point(|&write| write < self.from);
+        // Mostly, a cell is written throughout the trace.
+        let share = writes.len() as u64 * u64::from(self.from.0) / trace.len().max(1) as u64;
+        let earlier = first_near(writes, share as usize, |&write| write >= self.from);
         let value = match writes[..earlier].last() {
             Some(&write) => trace.value_left(write, cell),
             None => trace.cell(cell).initial(),
@@ -384,6 +386,20 @@ impl<'s, 't> Window<'s, 't> {
     }
 }
 
+/// The first place at which something holds that holds from there on. Takes time by how far that is from `near`.
+fn first_near<T>(all: &[T], near: usize, holds: impl Fn(&T) -> bool) -> usize {
+    let (mut high, mut step) = (near.min(all.len()), 1);
+    if all.get(high).is_some_and(|one| !holds(one)) {
+        return first_from(all, high, holds);
+    }
+    while step <= high && holds(&all[high - step]) {
+        high -= step;
+        step *= 2;
+    }
+    let low = (high + 1).saturating_sub(step);
+    low + all[low..high].partition_point(|one| !holds(one))
+}
+
 /// The first place from `from` on at which something holds that holds from there on; the end if there is none. Takes
 /// time by how far that is from `from`.
 fn first_from<T>(all: &[T], from: usize, holds: impl Fn(&T) -> bool) -> usize {
@@ -394,4 +410,23 @@ fn first_from<T>(all: &[T], from: usize, holds: impl Fn(&T) -> bool) -> usize {
     }
     let until = all.len().min(low + step);
     low + all[low..until].partition_point(|one| !holds(one))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_place_is_found_from_any_other() {
+        for len in 0..20 {
+            let all: Vec<usize> = (0..len).collect();
+            for place in 0..=len {
+                let holds = |&one: &usize| one >= place;
+                for near in 0..len + 3 {
+                    assert_eq!(super::first_near(&all, near, holds), place, "{near} of {len}");
+                }
+                for from in 0..=place {
+                    assert_eq!(super::first_from(&all, from, holds), place, "{from} of {len}");
+                }
+            }
+        }
+    }
 }
