@@ -61,10 +61,11 @@ impl Slice {
 }
 
 impl Schedule {
-    /// Number of context switches.
+    /// Number of context switches, behind what is as recorded.
     #[must_use]
     pub fn switches(&self) -> usize {
-        self.slices.len().saturating_sub(1)
+        let first = usize::from(self.as_recorded == 0);
+        self.slices.len().saturating_sub(first)
     }
 
     /// Number of events before the goal.

@@ -120,7 +120,7 @@ impl Forest {
                 None if *self.initial.entry(at).or_insert(seen) != seen => Reservation::InitialValue { position },
                 None => continue,
             };
-            if matches!(at.region, Region::Known(..)) {
+            if self.is_own(at.region) {
                 self.stains.insert((at, stain));
             } else {
                 self.reservations.insert(stain);
@@ -141,6 +141,11 @@ impl Forest {
         }
     }
 
+    /// Whether it is a thread's stack, or lies beside one.
+    fn is_own(&self, region: Region) -> bool {
+        matches!(region, Region::Known(..)) || self.is_stack(region)
+    }
+
     /// Reservations about memory that unrecorded code changed, such as a thread's `errno`.
     ///
     /// On a thread's own stack, and beside it, where no other thread accesses it and what was seen followed from the
@@ -154,7 +159,7 @@ impl Forest {
             let Some(span) = node.operation().and_then(Operation::span) else {
                 continue;
             };
-            if !matches!(span.at.region, Region::Known(..)) {
+            if !self.is_own(span.at.region) {
                 continue;
             }
             for at in (0..span.size).map(|index| place(span, index)) {

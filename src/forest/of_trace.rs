@@ -827,6 +827,22 @@ mod tests {
     }
 
     #[test]
+    fn what_changes_unseen_on_the_first_threads_own_stack_is_no_reservation() {
+        let saw = |values: [u64; 2]| {
+            let mem = MemRange { addr: 0x5000, size: 4 };
+            let stack = Op::Alloc { addr: 0x5000, size: 16 };
+            [stack]
+                .into_iter()
+                .chain(values.map(|value| Op::Read { mem, value }))
+                .collect::<Vec<_>>()
+        };
+        let mut forest = Forest::new();
+        add(&mut forest, &saw([5, 6]));
+        assert!(forest.reservations().is_empty(), "{:?}", forest.reservations());
+        assert!(forest.stained().is_empty(), "{:?}", forest.stained());
+    }
+
+    #[test]
     fn initializations_that_are_not_the_first_are_told() {
         let once = ObjectId(0);
         let whole = [Op::OnceBegin { once }, Op::OnceEnd { once }];

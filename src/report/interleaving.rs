@@ -7,12 +7,23 @@ use super::paint::Paint;
 use super::source_text::SourceText;
 use super::words::{Words, value};
 use crate::replay::{PendingAccess, Replay};
-use crate::schedule::Goal;
+use crate::schedule::{Goal, Schedule};
 use crate::semantics::memory::seen_after;
 use crate::symbols::printable;
 use crate::trace::{AccessKind, EventId};
 use std::io::{self, Write};
 use std::path::Path;
+
+/// How long a schedule is.
+pub(crate) fn length(schedule: &Schedule) -> String {
+    let switches = schedule.switches();
+    let plural = if switches == 1 { "switch" } else { "switches" };
+    let events = schedule.len();
+    match schedule.as_recorded {
+        0 => format!("{events} events, {switches} context {plural}"),
+        recorded => format!("{events} events, {switches} context {plural} behind the first {recorded}"),
+    }
+}
 
 /// How much to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -349,6 +360,26 @@ mod tests {
                         1004 reads 1 byte at 0x82 = 0\n\
                         1005 reads 1 byte at 0x83 = 0\n";
         assert_eq!(text, format!("{expected}{}", RACE.replace(" (main)", "")));
+    }
+
+    #[test]
+    fn switches_behind_the_recorded_events_are_counted() {
+        let slice = |thread| Slice {
+            thread: ThreadId(thread),
+            events: 5,
+        };
+        let schedule = |as_recorded, slices| Schedule {
+            trace: TraceId([0; 16]),
+            first_events: None,
+            goal: Goal::Race(EventId(0), EventId(1)),
+            as_recorded,
+            slices,
+            wakes: Vec::new(),
+        };
+        let from_the_start = schedule(0, vec![slice(0), slice(1)]);
+        assert_eq!(length(&from_the_start), "10 events, 1 context switch");
+        let later = schedule(100, vec![slice(1), slice(0)]);
+        assert_eq!(length(&later), "110 events, 2 context switches behind the first 100");
     }
 
     #[test]

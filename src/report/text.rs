@@ -1,7 +1,7 @@
 //! The report for people, in the manner of ThreadSanitizer.
 
 use super::command::{another_run, replay_command};
-use super::interleaving::{Detail, Interleaving};
+use super::interleaving::{Detail, Interleaving, length};
 use super::location::location;
 use super::paint::Paint;
 use super::results::{reason_of, verdict_of};
@@ -612,13 +612,7 @@ impl Told<'_> {
 
     /// The schedule, and how to see it again.
     fn schedule(&self, schedule: &Schedule, replay: &Replay, out: &mut dyn Write) -> io::Result<()> {
-        let switches = schedule.switches();
-        let plural = if switches == 1 { "switch" } else { "switches" };
-        writeln!(
-            out,
-            "  Schedule ({} events, {switches} context {plural}):",
-            schedule.len()
-        )?;
+        writeln!(out, "  Schedule ({}):", length(schedule))?;
         let interleaving = Interleaving {
             words: self.findings.words(),
             sources: self.sources,

@@ -4,6 +4,7 @@ use super::picture::Picture;
 use super::{LETTERS, Sources, anchor};
 use crate::replay::{PendingAccess, Replay};
 use crate::report::command::replay_command;
+use crate::report::interleaving::length;
 use crate::report::location::location;
 use crate::report::words::capitalized;
 use crate::report::{Findings, Race, Row};
@@ -162,7 +163,6 @@ struct Finding<'a> {
 impl Finding<'_> {
     fn section(&self, trace: usize, findings: &Findings<'_>, replay: &Replay, sources: &Sources) -> Markup {
         let command = replay_command(findings, self.number);
-        let switches = self.schedule.switches();
         html! {
             section.race id=(anchor(trace, self.number)) tabindex="-1" {
                 h2 {
@@ -170,7 +170,7 @@ impl Finding<'_> {
                     " " (self.title)
                 }
                 p.about {
-                    (self.schedule.len()) " events, " (switches) " context switch" @if switches != 1 { "es" }
+                    (length(self.schedule))
                     @if self.pairs > 1 { " · " (self.pairs) " pairs of instructions" }
                     " · id " code { (self.id) }
                     @for warning in findings.warnings_about(self.entry) { " · warned of by " (warning) }

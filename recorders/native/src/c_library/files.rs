@@ -386,7 +386,7 @@ library! {
         writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
     }
     epoll_ctl(file: c_int, action: c_int, other: c_int, event: *mut epoll_event) -> c_int, "r8": (system file) {
-        also_uses(other, pc); channels::changes_poll(pc);
+        also_uses(other, pc); channels::changes_poll(other, pc);
         passes(event, size_of::<epoll_event>(), pc);
     } (result, pc) { if result == 0 { epoll::was_told(file, action, other, event); } }
     pipe(ends: *mut c_int) -> c_int, "rsi": system {} (result, pc) {

@@ -106,6 +106,11 @@ fn enter_for(pc: usize, intent: impl FnOnce() -> Intent) -> Option<RuntimeGuard>
 }
 
 pub(super) fn begins(block: *mut c_void, size: usize, pc: usize) -> *mut c_void {
+    begins_with(block, size, pc, || ())
+}
+
+/// Records the start of a block, and what comes with it.
+pub(super) fn begins_with(block: *mut c_void, size: usize, pc: usize, contents: impl FnOnce()) -> *mut c_void {
     if !block.is_null() {
         let errno = save_errno();
         if let Some(_inside) = enter(pc) {
@@ -115,6 +120,7 @@ pub(super) fn begins(block: *mut c_void, size: usize, pc: usize) -> *mut c_void 
                 addr: block as u64,
                 size: size as u64,
             });
+            contents();
         } else {
             freed_blocks::begins_unseen(block as usize);
         }

@@ -1,16 +1,29 @@
 //! Mappings, which are blocks as well. (libc's own do not come through here.)
 
-use super::heap::begins;
+use super::channels::shared;
+use super::heap::begins_with;
 use crate::events::pending;
 use crate::platform::export::export;
+use crate::platform::memory::readable;
 use crate::platform::real::{self, real};
+use crate::platform::sys;
 use crate::runtime::guard::RuntimeGuard;
 use core::ffi::c_void;
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, c_uint, off_t};
 use recorder_ring::Record;
 
 /// Mappings begin at multiples of this.
 const PAGE: usize = 4096;
+
+/// So many bytes of a mapped file are recorded as written where they appear, and so many of all files. What lies behind
+/// them changes without an event, as far as the trace tells, so accesses of it keep their places.
+const MOST_OF_A_FILE: usize = 1 << 20;
+const MOST_OF_ALL: usize = 1 << 24;
+
+/// How many were.
+static RECORDED: AtomicUsize = AtomicUsize::new(0);
 
 /// Exports a function of six arguments: all registers are taken, the return address becomes a seventh one, on the
 /// stack.
@@ -50,8 +63,32 @@ unsafe extern "C" fn map(
     if mapping == libc::MAP_FAILED {
         mapping
     } else {
-        begins(mapping, len, pc)
+        begins_with(mapping, len, pc, || {
+            if flags & libc::MAP_ANONYMOUS == 0 {
+                // What is there was written to the file before.
+                shared::reads(file, None, pc);
+            }
+            if shows_a_file(protection, flags, file) {
+                let left = MOST_OF_ALL.saturating_sub(RECORDED.load(Relaxed));
+                let there = readable(mapping as usize, len.min(MOST_OF_A_FILE).min(left));
+                RECORDED.fetch_add(there, Relaxed);
+                pending::write_range_now(mapping as usize, there, pc);
+            }
+        })
     }
+}
+
+/// Whether what is mapped is a regular file of which the program sees there what it is now, as if it read it: no write
+/// to that memory goes to the file. (Nobody else is there yet who could see it appear, but where something else was
+/// mapped before.)
+fn shows_a_file(protection: c_int, flags: c_int, file: c_int) -> bool {
+    if protection & libc::PROT_READ == 0 || flags & (libc::MAP_ANONYMOUS | libc::MAP_FIXED) != 0 {
+        return false;
+    }
+    // SAFETY: no memory is involved.
+    let opened = || unsafe { sys::call(libc::SYS_fcntl, file as usize, libc::F_GETFL as usize, 0, 0) };
+    (flags & libc::MAP_TYPE == libc::MAP_PRIVATE || opened() & libc::O_ACCMODE as isize == libc::O_RDONLY as isize)
+        && shared::is_regular(file)
 }
 
 /// Exports functions after which memory may be out of reach, or other memory there: what was written before is settled.

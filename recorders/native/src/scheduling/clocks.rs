@@ -11,7 +11,7 @@
 //! each time, so that a loop that waits for a moment ends.
 
 use crate::platform::sys;
-use crate::scheduling::recording::{DESCENDANTS, RING};
+use crate::scheduling::recording;
 use crate::scheduling::thread::{OwnTime, Thread, slot};
 use core::sync::atomic::AtomicI64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -158,7 +158,7 @@ fn skipped(clock: clockid_t) -> i64 {
 
 /// Whether time may be skipped.
 pub fn may_be_skipped() -> bool {
-    DESCENDANTS.load(Relaxed) == 0 && RING.number() == 0
+    recording::is_alone()
 }
 
 /// Goes on to a moment on the monotonic clock, unless it is past; how far that was.

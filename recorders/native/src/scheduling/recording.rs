@@ -16,6 +16,11 @@ pub static BROKER: Client = Client::nowhere();
 /// How many processes came of this one: those that it forked, started or became.
 pub static DESCENDANTS: AtomicU32 = AtomicU32::new(0);
 
+/// Whether no process came of this one, nor this one of another, as far as the recorder knows.
+pub fn is_alone() -> bool {
+    DESCENDANTS.load(Relaxed) == 0 && RING.number() == 0
+}
+
 static PHASE: AtomicU8 = AtomicU8::new(Phase::Before as u8);
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 

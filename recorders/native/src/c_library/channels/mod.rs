@@ -7,7 +7,8 @@
 //!   one of its sockets has, or connects or sends otherwise to an address there while it has bound one: it may be
 //!   talking to itself.
 //! - `epoll` instances share one channel: waiting may return what any thread added, or what became
-//!   ready by any write to a channel.
+//!   ready by any write to a channel; but to an `eventfd` only from when on an instance was told of it. (Who has the
+//!   other end of a pipe or a socket, another process say, may answer by what an instance watches.)
 //! - A descriptor's number is given out again after it was closed, and programs use numbers as
 //!   indices: closing and opening of one number count on a variable of that number, and what succeeds, or fails, with
 //!   the number in between reads it. How closing races with that: [`descriptor`].
@@ -149,8 +150,12 @@ pub fn sends(to: c_int, bytes: usize, pc: usize) {
 }
 
 fn put(queue: Option<u32>, bytes: usize, pc: usize) {
-    with(queue, |number, queue| queue.put(number, bytes, pc));
-    if CHANNELS.polls.get() {
+    let mut is_polled = true;
+    with(queue, |number, queue| {
+        queue.put(number, bytes, pc);
+        is_polled = queue.is_polled() || !recording::is_alone();
+    });
+    if is_polled && CHANNELS.polls.get() {
         with(Some(EPOLL), |number, queue| queue.put(number, 0, pc));
     }
 }
@@ -226,8 +231,15 @@ pub fn is_ready(from: c_int, pc: usize) {
     takes(from, Amount::Look, pc);
 }
 
-/// It is about to change what an `epoll` instance waits for.
-pub fn changes_poll(pc: usize) {
+/// It is about to change whether an `epoll` instance waits for something.
+pub fn changes_poll(of: c_int, pc: usize) {
+    if let File::Ends { from: Some(from), .. } = file(of) {
+        // SAFETY: as in `with`.
+        let queues = unsafe { &mut *CHANNELS.queues.get() };
+        queues[from as usize].is_watched();
+    }
+    // The instance finds what was written before.
+    is_ready(of, pc);
     with(Some(EPOLL), |number, queue| queue.put(number, 0, pc));
 }
 
@@ -269,7 +281,7 @@ pub fn is_pair([a, b]: [c_int; 2], stream: bool, pc: usize) {
 
 /// It has a new `eventfd`: what is read is the sum of what was written.
 pub fn is_counter(file: c_int, pc: usize) {
-    let queue = Some(new_queue(Queue::of_states()));
+    let queue = Some(new_queue(Queue::of_counter()));
     set(file, File::Ends { to: queue, from: queue });
     opened(file, pc);
 }

@@ -19,6 +19,8 @@ pub struct Queue {
     /// Bytes are read in the order in which they were written. Else a read may depend on all that was
     /// written before.
     is_stream: bool,
+    /// Who waits for an `epoll` instance may see each write. Else nobody has told an instance to watch who reads.
+    is_polled: bool,
     /// Where each write ends, and its number, of those that were not read completely.
     unread: VecDeque<(u64, u64)>,
     written: u64,
@@ -69,17 +71,23 @@ impl Side {
 impl Queue {
     /// Of bytes, in order.
     pub const fn of_bytes() -> Self {
-        Self::new(true)
+        Self::new(true, true)
     }
 
     /// Of changes to something that readers see as a whole.
     pub const fn of_states() -> Self {
-        Self::new(false)
+        Self::new(false, true)
     }
 
-    const fn new(is_stream: bool) -> Self {
+    /// The same, of a counter that only this process has.
+    pub const fn of_counter() -> Self {
+        Self::new(false, false)
+    }
+
+    const fn new(is_stream: bool, is_polled: bool) -> Self {
         Self {
             is_stream,
+            is_polled,
             unread: VecDeque::new(),
             written: 0,
             read: 0,
@@ -91,7 +99,17 @@ impl Queue {
 
     /// As if nothing had been written or read.
     pub fn start_over(&mut self) {
-        *self = Self::new(self.is_stream);
+        *self = Self::new(self.is_stream, self.is_polled);
+    }
+
+    /// An `epoll` instance is about to be told of it.
+    pub fn is_watched(&mut self) {
+        self.is_polled = true;
+    }
+
+    /// Whether it may be that an instance was.
+    pub fn is_polled(&self) -> bool {
+        self.is_polled
     }
 
     /// Its bytes pass through buffers of streams: who writes them to the channel, and when, is not seen.

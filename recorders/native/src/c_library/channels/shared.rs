@@ -93,6 +93,11 @@ fn regular(file: c_int) -> Option<Shared> {
     }
 }
 
+/// Whether a descriptor is of a regular file.
+pub fn is_regular(file: c_int) -> bool {
+    regular_in(&about(file)).is_some()
+}
+
 pub(super) fn regular_in(about: &stat) -> Option<Shared> {
     (about.st_mode & libc::S_IFMT == libc::S_IFREG).then_some(Shared::File(about.st_dev, about.st_ino))
 }
