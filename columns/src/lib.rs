@@ -104,13 +104,15 @@ fn risen(place: usize, rise: u32) -> u32 {
     (place as u64 * u64::from(rise) >> FRACTION) as u32
 }
 
-/// The least of some numbers, of which it rises so fast, and the bits that all are beyond it in; none if these are more
-/// than there are.
+/// The least of some numbers, where it rises so fast, and the bits that all are beyond it in; none if these are more than
+/// there are.
 fn frame(numbers: &[u32], rise: u32) -> Option<(u32, u32)> {
-    let beyond = |(place, &number): (usize, &u32)| i64::from(number) - i64::from(risen(place, rise));
-    let all = || numbers.iter().enumerate().map(beyond);
-    let (least, most) = (all().min()?, all().max()?);
-    let width = u64::BITS - ((most - least) as u64).leading_zeros();
+    let (mut least, mut most) = (i64::MAX, i64::MIN);
+    for (place, &number) in numbers.iter().enumerate() {
+        let beyond = i64::from(number) - i64::from(risen(place, rise));
+        (least, most) = (least.min(beyond), most.max(beyond));
+    }
+    let width = u64::BITS - (most.wrapping_sub(least) as u64).leading_zeros();
     (width <= u32::BITS).then_some((least as u32, width))
 }
 
@@ -203,11 +205,15 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
             *number = bytes.try_into().map_or(0, u32::from_le_bytes);
         }
         let numbers = &numbers[..count];
-        let (mut least, mut width) = frame(numbers, 0).unwrap_or_default();
-        let mut rise = 0;
+        let (mut least, mut most) = (u32::MAX, 0);
+        for &number in numbers {
+            (least, most) = (least.min(number), most.max(number));
+        }
+        let (mut width, mut rise) = (u32::BITS - (most - least).leading_zeros(), 0);
+        // Numbers that rise are least at first and most at last.
         if let [first, .., last] = *numbers
-            && let Some(further) = last.checked_sub(first)
-            && let Ok(steady) = u32::try_from((u64::from(further) << FRACTION) / (count as u64 - 1))
+            && (first, last) == (least, most)
+            && let Ok(steady) = u32::try_from((u64::from(last - first) << FRACTION) / (count as u64 - 1))
             && let Some((lower, fewer)) = frame(numbers, steady).filter(|&(_, fewer)| fewer < width)
         {
             (least, width, rise) = (lower, fewer, steady);

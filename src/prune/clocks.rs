@@ -353,10 +353,12 @@ impl Chunks {
         if *chunk < self.fresh {
             let came_of = std::mem::replace(chunk, self.base.len() as u32);
             self.came_of.push(came_of);
-            self.base.push((self.bases.len() / self.width) as u32);
-            self.bases.reserve(self.width);
-            for place in 0..self.width {
-                self.bases.push(self.at(came_of, place));
+            let (base, own) = (self.base[came_of as usize] as usize * self.width, self.bases.len());
+            self.base.push((own / self.width) as u32);
+            self.bases.extend_from_within(base..base + self.width);
+            let beyond = &self.beyond[came_of as usize * self.width..][..self.width];
+            for (entry, &beyond) in self.bases[own..].iter_mut().zip(beyond) {
+                *entry += u32::from(beyond);
             }
             self.beyond.resize(self.beyond.len() + self.width, 0);
         }
@@ -373,8 +375,8 @@ impl Chunks {
             let (before, after) = self.bases.split_at_mut(own);
             let entries = &mut after[..self.width];
             let base_entries = &before[base as usize * self.width..][..self.width];
-            let far = |(entry, base): (&u32, &u32)| entry - base > u32::from(u8::MAX);
-            if !entries.iter().zip(base_entries).any(far) {
+            let beyond = entries.iter().zip(base_entries).map(|(entry, base)| entry - base);
+            if beyond.fold(0, u32::max) <= u32::from(u8::MAX) {
                 let beyond = &mut self.beyond[chunk as usize * self.width..][..self.width];
                 for (beyond, (entry, base)) in beyond.iter_mut().zip(entries.iter().zip(base_entries)) {
                     *beyond = (entry - base) as u8;
