@@ -101,7 +101,7 @@ impl Block {
 /// How much more the least is at a place of a block.
 #[inline]
 fn risen(place: usize, rise: u32) -> u32 {
-    (place as u64 * u64::from(rise) >> FRACTION) as u32
+    ((place as u64 * u64::from(rise)) >> FRACTION) as u32
 }
 
 /// The least of some numbers, where it rises so fast, and the bits that all are beyond it in; none if these are more than

@@ -366,7 +366,6 @@ impl Sections {
     }
 
     /// All sections, in the order in which π opened them.
-    #[must_use]
     pub fn all(&self) -> impl Iterator<Item = Section> + '_ {
         (0..self.all.locks.len()).map(|number| self.all.get(number))
     }
