@@ -1,9 +1,11 @@
 // Files that are mapped to memory. What threads read there orders nothing, as if they had read the file; but what one thread writes
 // before it writes to a file, another may read after it has found that in the file, where it maps the file anew each time, and where it
-// watches one mapping.
+// watches one mapping. Nobody has written what is there from the start: who gets a mapping's address without any order reads it all
+// the same.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +13,7 @@
 
 static int text, news, watched;
 static const char *early, *watch;
+static const char *_Atomic handed;
 static int found, sum, by_news, by_watched;
 
 static int temporary(char *path) {
@@ -41,6 +44,9 @@ static int is_new(void) {
 static void *reader(void *unused) {
     if (counts(early) == 1) sum = 1; /* @early_reader */
     if (searches() == 1) found = 1; /* @found_reader */
+    const char *given;
+    while (!(given = atomic_load_explicit(&handed, memory_order_relaxed))) sched_yield();
+    counts(given);
     while (!is_new()) sched_yield();
     int seen = by_news; /* @read_news */
     while (watch[0] != '1') sched_yield();
@@ -68,6 +74,7 @@ int main(void) {
     pthread_create(&t, NULL, reader, NULL);
     if (counts(early) == 1) sum = 1; /* @early_main */
     if (searches() == 1) found = 1; /* @found_main */
+    atomic_store_explicit(&handed, mmap(NULL, 16, PROT_READ, MAP_PRIVATE, text, 0), memory_order_relaxed);
     by_news = 1; /* @write_news */
     pwrite(news_writer, "1", 1, 0);
     by_watched = 1; /* @write_watched */

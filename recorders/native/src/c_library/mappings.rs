@@ -2,7 +2,7 @@
 
 use super::channels::shared;
 use super::heap::begins_with;
-use crate::events::pending;
+use crate::events::{images, pending};
 use crate::platform::export::export;
 use crate::platform::memory::readable;
 use crate::platform::real::{self, real};
@@ -17,13 +17,13 @@ use recorder_ring::Record;
 /// Mappings begin at multiples of this.
 const PAGE: usize = 4096;
 
-/// So many bytes of a mapped file are recorded as written where they appear, and so many of all files. What lies behind
-/// them changes without an event, as far as the trace tells, so accesses of it keep their places.
+/// So many bytes of a mapped file are told as they appear, and so many of all files. What lies behind them changes
+/// without an event, as far as the trace tells, so accesses of it keep their places.
 const MOST_OF_A_FILE: usize = 1 << 20;
 const MOST_OF_ALL: usize = 1 << 24;
 
 /// How many were.
-static RECORDED: AtomicUsize = AtomicUsize::new(0);
+static TOLD: AtomicUsize = AtomicUsize::new(0);
 
 /// Exports a function of six arguments: all registers are taken, the return address becomes a seventh one, on the
 /// stack.
@@ -69,10 +69,16 @@ unsafe extern "C" fn map(
                 shared::reads(file, None, pc);
             }
             if shows_a_file(protection, flags, file) {
-                let left = MOST_OF_ALL.saturating_sub(RECORDED.load(Relaxed));
+                let left = MOST_OF_ALL.saturating_sub(TOLD.load(Relaxed));
                 let there = readable(mapping as usize, len.min(MOST_OF_A_FILE).min(left));
-                RECORDED.fetch_add(there, Relaxed);
-                pending::write_range_now(mapping as usize, there, pc);
+                TOLD.fetch_add(there, Relaxed);
+                let start = mapping as usize;
+                match images::are_taken() {
+                    // Nobody writes it: who gets to know of the memory without being ordered behind this sees it, too.
+                    true => images::tell_copy(start, start + there),
+                    // The only thread so far does: what others do comes behind it.
+                    false => pending::write_range_now(start, there, pc),
+                }
             }
         })
     }

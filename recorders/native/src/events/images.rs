@@ -66,7 +66,7 @@ pub fn take_once(stack: impl FnOnce() -> Option<(usize, usize)>) {
 }
 
 /// As [`tell`], of memory that may be gone, or was never to be read.
-fn tell_copy(start: usize, end: usize) {
+pub fn tell_copy(start: usize, end: usize) {
     let mut copy = vec![0_u8; COPY.min(end - start)];
     let mut at = start;
     while at < end {
