@@ -170,9 +170,10 @@ impl Decider<'_> {
         })?;
         let unvisited = left.last().copied().filter(|_| left.len() > most);
         let open = native.map_or(unvisited, |native| {
+            let mut steps = self.steps_unpinned();
             let mut ask = |question: Question<'_>| match question {
-                Question::Instance((access, free)) => native.refutes(ending(&free, &access)),
-                Question::Without(ending) => native.refutes(ending),
+                Question::Instance((access, free)) => native.refutes_within(ending(&free, &access), &mut steps),
+                Question::Without(ending) => native.refutes_within(ending, &mut steps),
             };
             first_left(self.trace, &mut left, self.limit_unpinned(), &mut ask).or(unvisited)
         });

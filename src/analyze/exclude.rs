@@ -15,7 +15,7 @@ use crate::encode::Form;
 use crate::prune::{Ending, Grounds, MustHappenBefore, Needs};
 use crate::semantics::onces::Initializers;
 use crate::semantics::{Before, Need};
-use crate::solve::Native;
+use crate::solve::{Native, Steps};
 use crate::trace::{EventId, Op, ThreadId, Trace};
 use crate::verdict::{CutRefutation, Fact, Kind, Refutation, Unknown, Verdict};
 use hashbrown::HashMap;
@@ -154,6 +154,12 @@ impl Decider<'_> {
         instances.saturating_mul(MORE_UNPINNED)
     }
 
+    /// The steps that our own solver has for one pair on weaker grounds, before they become scarce: where hundreds of
+    /// threads count in one word, a question may take a second.
+    pub(super) fn steps_unpinned(&self) -> Steps {
+        Steps::of_batch(self.candidates.list.len() as u32)
+    }
+
     /// An instance that nothing is known to exclude unless pinned accesses keep their places.
     fn needs_pins(&self, sites: &PairSites) -> Option<Instance> {
         let Unpinned { order, needs, native } = self.unpinned.as_ref()?;
@@ -169,8 +175,9 @@ impl Decider<'_> {
                 false => ControlFlow::Break(()),
             }
         });
+        let mut steps = self.steps_unpinned();
         let open = first_not_refuted(self.trace, &mut left, self.limit_unpinned(), &mut |ending| {
-            native.refutes(ending)
+            native.refutes_within(ending, &mut steps)
         });
         open.or_else(|| left.last().copied().filter(|_| !all))
     }
