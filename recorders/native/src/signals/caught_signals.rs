@@ -1,7 +1,7 @@
 //! The signals that the program catches, as the kernel sees it.
 
 use crate::platform::sys;
-use crate::signals::death::SIGNALS;
+use crate::signals::death;
 use crate::signals::interrupt;
 
 /// Whether the program catches any signal that comes by itself: not only the faults of threads, of which none runs.
@@ -21,8 +21,6 @@ pub fn are_there() -> bool {
     });
     // The runtime may handle one;
     // glibc itself handles 32 (cancellation) and 33 (setuid) once they are needed.
-    let faults = SIGNALS
-        .iter()
-        .fold(0b11 << 31, |mask, &signal| mask | 1_u64 << (signal - 1));
+    let faults = death::signals().fold(0b11 << 31, |mask, signal| mask | 1_u64 << (signal - 1));
     caught & !faults & !(1 << (interrupt::SIGNAL - 1)) != 0
 }

@@ -17,23 +17,27 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use libc::{REG_RIP, REG_RSP, c_int, sigaction as Action, siginfo_t, ucontext_t};
 
-/// Signals that a process gets by its own doing, and that kill it.
-pub const SIGNALS: [c_int; 7] = [
+/// Signals that an instruction causes, which cannot go on before they are handled.
+pub const FAULTS: [c_int; 6] = [
     libc::SIGSEGV,
     libc::SIGBUS,
     libc::SIGFPE,
     libc::SIGILL,
     libc::SIGTRAP,
     libc::SIGSYS,
-    libc::SIGABRT,
 ];
+
+/// Signals that a process gets by its own doing, and that kill it.
+pub fn signals() -> impl Iterator<Item = c_int> {
+    FAULTS.into_iter().chain([libc::SIGABRT])
+}
 
 /// Words of the stack that are looked through for the program's own code.
 const STACK_WORDS: usize = 1024;
 
 /// Watches for the signals that the process did not inherit another treatment of.
 pub fn prepare() {
-    for signal in SIGNALS {
+    for signal in signals() {
         let mut now = MaybeUninit::<Action>::zeroed();
         // SAFETY: only asks.
         let asked = unsafe { real::sigaction(signal, ptr::null(), now.as_mut_ptr()) };
@@ -47,7 +51,7 @@ pub fn prepare() {
 
 /// Whether the death by a signal is told.
 pub fn is_told(signal: c_int) -> bool {
-    SIGNALS.contains(&signal)
+    signals().any(|other| other == signal)
 }
 
 /// Whether a handler is the runtime's.

@@ -24,6 +24,7 @@ use crate::scheduling::baton::{self, SCHEDULER};
 use crate::scheduling::recording::{self, Phase};
 use crate::scheduling::register::{by_handle, by_number};
 use crate::scheduling::thread::{Thread, UNRECORDED, slot, state};
+use crate::signals::death::FAULTS;
 use crate::signals::outside::Place;
 use crate::signals::sent::Receiver;
 use core::cell::{Cell, UnsafeCell};
@@ -177,16 +178,6 @@ impl Saved {
         self.taken.store(false, Release);
     }
 }
-
-/// Signals that an instruction causes, which cannot go on before they are handled.
-const FAULTS: [c_int; 6] = [
-    libc::SIGSEGV,
-    libc::SIGBUS,
-    libc::SIGFPE,
-    libc::SIGILL,
-    libc::SIGTRAP,
-    libc::SIGSYS,
-];
 
 /// Whether the thread cannot go on before the signal is handled.
 fn is_own_fault(signal: c_int, info: &siginfo_t) -> bool {
