@@ -434,3 +434,74 @@ impl Stretches {
         &self.rows[number * of_clock..][..of_clock]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::{Event, Op, StackId, Tables};
+
+    /// Threads go on by turns, some of them for a long time; some events are behind earlier ones of other threads.
+    fn random(random: &mut fastrand::Rng, threads: u32, turns: usize) -> (Trace, Vec<Vec<Edge>>) {
+        let mut events: Vec<Event> = Vec::new();
+        let mut edges: Vec<Vec<Edge>> = Vec::new();
+        for _ in 0..turns {
+            let thread = ThreadId(random.u32(0..threads));
+            let turn = if random.u32(0..4) == 0 { 600 } else { 4 };
+            for _ in 0..random.usize(1..turn) {
+                let to = EventId(events.len() as u32);
+                let mut of_event = Vec::new();
+                if random.u32(0..turn as u32) < 2 && to.0 > 0 {
+                    // Mostly near, but for some that tell of long ago.
+                    let back = if random.u32(0..8) == 0 { to.0 } else { to.0.min(200) };
+                    let from = EventId(to.0 - random.u32(1..=back));
+                    if events[from.index()].thread != thread {
+                        of_event.push(Edge { from, to });
+                    }
+                }
+                edges.push(of_event);
+                events.push(Event {
+                    thread,
+                    pc: 1,
+                    stack: StackId::EMPTY,
+                    op: Op::Branch,
+                });
+            }
+        }
+        (Trace::from_events(Tables::default(), &events), edges)
+    }
+
+    #[test]
+    fn clocks_count_what_precedes_however_far_apart_they_are() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        let (mut near, mut far) = (0, 0);
+        for threads in [2, 3, 10, 70, 200] {
+            let (trace, edges) = random(&mut rng, threads, 150);
+            let mut clocks = Clocks::new(&trace);
+            let mut known: Vec<Vec<u32>> = Vec::new();
+            for event in trace.events() {
+                clocks.push(event, edges[event.index()].iter(), None);
+                let own = trace.thread(event);
+                let mut counts = trace
+                    .predecessor(event)
+                    .map_or_else(|| vec![0; trace.threads()], |before| known[before.index()].clone());
+                counts[own.index()] = trace.place(event);
+                for edge in &edges[event.index()] {
+                    raise_to(&mut counts, known[edge.from.index()].iter().copied());
+                    let from = &mut counts[trace.thread(edge.from).index()];
+                    *from = (*from).max(trace.place(edge.from) + 1);
+                    counts[own.index()] = trace.place(event);
+                }
+                known.push(counts);
+            }
+            for (event, counts) in trace.events().zip(&known) {
+                for (thread, &count) in (0..).map(ThreadId).zip(counts) {
+                    assert_eq!(clocks.count(event, thread), count, "{event:?} {thread:?} of {threads}");
+                }
+            }
+            let bases = clocks.chunks.bases.len() / clocks.chunks.width;
+            far += bases;
+            near += clocks.chunks.base.len() - bases;
+        }
+        assert!(near > 1000 && far > 100, "{near} {far}");
+    }
+}
