@@ -446,7 +446,7 @@ mod tests {
         let mut edges: Vec<Vec<Edge>> = Vec::new();
         for _ in 0..turns {
             let thread = ThreadId(random.u32(0..threads));
-            let turn = if random.u32(0..4) == 0 { 600 } else { 4 };
+            let turn = if random.u32(0..16) == 0 { 600 } else { 4 };
             for _ in 0..random.usize(1..turn) {
                 let to = EventId(events.len() as u32);
                 let mut of_event = Vec::new();
@@ -475,7 +475,7 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(1);
         let (mut near, mut far) = (0, 0);
         for threads in [2, 3, 10, 70, 200] {
-            let (trace, edges) = random(&mut rng, threads, 150);
+            let (trace, edges) = random(&mut rng, threads, 400);
             let mut clocks = Clocks::new(&trace);
             let mut known: Vec<Vec<u32>> = Vec::new();
             for event in trace.events() {
@@ -502,6 +502,6 @@ mod tests {
             far += bases;
             near += clocks.chunks.base.len() - bases;
         }
-        assert!(near > 1000 && far > 100, "{near} {far}");
+        assert!(near > 500 && far > 100, "{near} {far}");
     }
 }
