@@ -130,6 +130,9 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
         if place == 0 || self.is_ended {
             self.begin(number.into());
         }
+        if self.bytes.len() < self.next + NUMBER + WORD {
+            self.grow(1);
+        }
         self.bytes[self.next..][..NUMBER].copy_from_slice(&number.into().to_le_bytes());
         self.next += NUMBER;
         self.len += 1;
@@ -154,6 +157,9 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
                 if place == 0 || self.is_ended {
                     self.begin(number.into());
                 }
+                if self.bytes.len() < self.next + some * NUMBER + WORD {
+                    self.grow(some);
+                }
                 let there = &mut self.bytes[self.next..][..some * NUMBER];
                 there
                     .chunks_exact_mut(NUMBER)
@@ -168,7 +174,7 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
         }
     }
 
-    /// Makes room for a number and those behind it: of a block that is not full, numbers have all their bits.
+    /// Begins a block with a number.
     #[cold]
     fn begin(&mut self, number: u32) {
         if self.is_ended && !self.len.is_multiple_of(BLOCK) {
@@ -180,7 +186,19 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
             first: number,
             ..Block::new(self.next, 0, u32::BITS)
         });
-        self.bytes.resize(self.next + BLOCK * NUMBER + WORD, 0);
+        self.bytes.resize(self.next + WORD, 0);
+    }
+
+    /// Makes room for so many numbers in the last block: as long as it is not full, they have all their bits. The first
+    /// block grows with its numbers, since there may be thousands of columns with one or two.
+    #[cold]
+    fn grow(&mut self, numbers: usize) {
+        let (block, begun) = (self.len / BLOCK * BLOCK, self.len % BLOCK);
+        let room = match block {
+            0 => (2 * begun).max(begun + numbers).min(BLOCK),
+            _ => BLOCK,
+        };
+        self.bytes.resize(self.next + (room - begun) * NUMBER + WORD, 0);
     }
 
     /// Gives the numbers of the last block all their bits again.
@@ -678,6 +696,18 @@ mod tests {
             // What they are from one block's begin to its end takes eight bits more.
             let bits = column.bytes() * 8 / all.len();
             assert!(bits <= (steep.ilog2() + 6) as usize, "{steep}: {bits}");
+        }
+    }
+
+    #[test]
+    fn few_numbers_take_little_from_the_beginning() {
+        let mut column: Column = Column::default();
+        for count in 1..BLOCK {
+            column.push(count as u32);
+            assert!(
+                column.bytes() <= size_of::<Block>() + 2 * count * NUMBER + WORD,
+                "{count}"
+            );
         }
     }
 
