@@ -5,11 +5,10 @@
 //! precedes them only grows. So whole stretches of them are passed at once, in all cells together, and only cells with
 //! two accesses that may be concurrent are looked at.
 
-use super::groups::{Crowded, FEW_THREADS};
-use super::site::{Held, Key, place, sites};
-use super::{Scope, positions_of};
+use super::positions_of;
+use super::site::{Held, Key};
 use crate::prune::{LockContextId, LockContexts};
-use crate::trace::{Access, CellId, CodePosition, EventId, EventSet, ThreadId, Trace};
+use crate::trace::{CellId, CodePosition, EventId, ThreadId, Trace};
 use columns::{Column, Excerpt};
 use hashbrown::{HashMap, HashSet};
 use std::ops::{ControlFlow, Range};
@@ -24,6 +23,31 @@ pub(super) struct Spot {
 }
 
 impl Spot {
+    /// Without accesses yet.
+    pub(super) fn new(key: Key) -> Spot {
+        Spot {
+            key,
+            accesses: Column::default(),
+            contexts: Vec::new(),
+        }
+    }
+
+    /// Goes on by an access: the next one.
+    pub(super) fn push(&mut self, access: EventId, held: LockContextId) {
+        self.accesses.push(access);
+        if self.contexts.last() != Some(&held) {
+            self.contexts.push(held);
+        }
+    }
+
+    /// No access follows.
+    pub(super) fn end(&mut self) {
+        self.accesses.end();
+        self.contexts.sort_unstable();
+        self.contexts.dedup();
+        self.contexts.shrink_to_fit();
+    }
+
     pub(super) fn thread(&self) -> ThreadId {
         self.key.0
     }
@@ -54,11 +78,9 @@ pub(super) struct SpotPair {
 #[derive(Default)]
 pub(super) struct Spots {
     pub(super) list: Vec<Spot>,
-    /// The spot of each access and one, or 0, until that is known from the cells.
-    of_access: Column,
     /// The number of each cell of the trace among those that are shared and not crowded, or [`NONE`].
     number: Vec<u32>,
-    /// By the number of a cell, where its accesses begin; once they are sorted, where its rows of `parts` do.
+    /// By the number of a cell, where its rows of `parts` begin; at the end, where the last one's end.
     starts: Vec<u32>,
     /// Cell by cell, the spots of its accesses, and where those at each begin; at the end, where the last ones end.
     parts: Parts,
@@ -95,56 +117,8 @@ impl Parts {
     }
 }
 
-/// The spot of an access that has one.
-fn spot_of(of_access: &Column, access: EventId) -> u32 {
-    of_access.at(access.index()) - 1
-}
-
 /// Is given a cell, and its accesses at two spots.
 type EachCell<'e> = dyn FnMut(u32, Excerpt<'_, EventId>, Excerpt<'_, EventId>) -> ControlFlow<()> + 'e;
-
-/// What is known of a cell after a first look at its accesses.
-#[derive(Clone, Copy, Default)]
-struct Seen {
-    accesses: u32,
-    first: Option<ThreadId>,
-    shared: bool,
-    written: bool,
-}
-
-/// The number of each spot, and those that were asked for last by some bits of what they are told apart by.
-struct Numbers {
-    known: HashMap<Key, u32>,
-    last: Vec<Option<(Key, u32)>>,
-}
-
-/// Spots that are found without a look at the table of all.
-const LAST: usize = 1 << 12;
-
-impl Default for Numbers {
-    fn default() -> Numbers {
-        Numbers {
-            known: HashMap::new(),
-            last: vec![None; LAST],
-        }
-    }
-}
-
-impl Numbers {
-    fn of(&mut self, key: Key, new: impl FnOnce() -> u32) -> u32 {
-        let (thread, pc, part) = key;
-        let mixed = pc ^ u64::from(thread.0) << 20 ^ u64::from(part.writes) << 40;
-        let hash = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - LAST.ilog2());
-        match &mut self.last[hash as usize] {
-            Some((last, number)) if *last == key => *number,
-            last => {
-                let number = *self.known.entry(key).or_insert_with(new);
-                *last = Some((key, number));
-                number
-            }
-        }
-    }
-}
 
 /// The accesses of one cell at one spot.
 struct Part {
@@ -155,186 +129,42 @@ struct Part {
 }
 
 impl Spots {
-    /// Finds them, and the cells that are crowded; if only what is `freed` counts, cells that somebody frees.
-    pub(super) fn of(
-        trace: &Trace,
-        contexts: &LockContexts,
-        scope: Option<&Scope>,
-        freed: bool,
-    ) -> (Spots, Vec<Crowded>) {
-        let in_scope = |access: &Access| scope.is_none_or(|scope| scope.positions.contains_key(&access.event));
-        let mut seen = vec![Seen::default(); trace.cells().len()];
-        for access in trace.contested().filter(in_scope) {
-            let thread = trace.thread(access.event);
-            for used in trace.uses(access) {
-                let seen = &mut seen[used.cell.index()];
-                seen.accesses += 1;
-                seen.shared |= *seen.first.get_or_insert(thread) != thread;
-                seen.written |= match freed {
-                    true => access.kind.ends(),
-                    false => access.kind.writes(),
-                };
-            }
-        }
-        let mut found = Spots {
-            number: vec![NONE; seen.len()],
+    /// None yet of so many cells of a trace.
+    pub(super) fn of_cells(cells: usize) -> Spots {
+        Spots {
+            number: vec![NONE; cells],
             starts: vec![0],
             ..Spots::default()
-        };
-        for (cell, seen) in seen.iter().enumerate().filter(|(_, seen)| seen.shared && seen.written) {
-            found.number[cell] = found.starts.len() as u32 - 1;
-            found.starts.push(found.starts[found.starts.len() - 1] + seen.accesses);
-        }
-        drop(seen);
-        let mut next = found.starts.clone();
-        let mut accesses = vec![EventId(0); found.starts[found.starts.len() - 1] as usize];
-        let mut known = Numbers::default();
-        for access in trace.contested().filter(in_scope) {
-            let id = access.event;
-            let mut is_shared = false;
-            for used in trace.uses(access) {
-                let cell = found.number[used.cell.index()];
-                if cell != NONE {
-                    is_shared = true;
-                    accesses[next[cell as usize] as usize] = id;
-                    next[cell as usize] += 1;
-                }
-            }
-            if is_shared {
-                let pc = scope.map_or_else(|| place(trace, access), |scope| scope.positions[&access.event]);
-                let key = (trace.thread(access.event), pc, access.kind.part());
-                let spot = known.of(key, || {
-                    found.list.push(Spot {
-                        key,
-                        accesses: Column::default(),
-                        contexts: Vec::new(),
-                    });
-                    found.list.len() as u32 - 1
-                });
-                found.of_access.push_many(0, id.index() - found.of_access.len());
-                found.of_access.push(spot + 1);
-            }
-        }
-        found.of_access.end();
-        drop(next);
-        let crowded = found.take_crowded(trace, contexts, &mut accesses);
-        found.order(&mut accesses);
-        found.fill(contexts, &accesses);
-        found.accesses = accesses.into_iter().collect();
-        tracing::debug!(
-            cells = found.cells(),
-            parts = found.parts.len(),
-            spots = found.list.len(),
-            accesses = found.accesses.len(),
-            "spots"
-        );
-        (found, crowded)
-    }
-
-    /// Takes out the cells that many threads access.
-    fn take_crowded(&mut self, trace: &Trace, contexts: &LockContexts, all: &mut Vec<EventId>) -> Vec<Crowded> {
-        if trace.threads() <= FEW_THREADS {
-            return Vec::new();
-        }
-        let mut crowded = Vec::new();
-        let mut threads: HashSet<ThreadId> = HashSet::new();
-        for number in &mut self.number {
-            let Some(until) = self
-                .starts
-                .get((*number).wrapping_add(1) as usize)
-                .filter(|_| *number != NONE)
-            else {
-                continue;
-            };
-            let accesses = &all[self.starts[*number as usize] as usize..*until as usize];
-            threads.clear();
-            let key = |id: EventId| self.list[spot_of(&self.of_access, id) as usize].key;
-            let is_crowded = accesses.iter().any(|&id| {
-                threads.insert(key(id).0);
-                threads.len() > FEW_THREADS
-            });
-            if is_crowded {
-                let uses = accesses.iter().map(|&id| (key(id), (id, contexts.of_access(id))));
-                crowded.push(Crowded::new(contexts, sites(uses)));
-                *number = NONE;
-            }
-        }
-        if !crowded.is_empty() {
-            self.leave_out_crowded(all);
-        }
-        crowded
-    }
-
-    /// Numbers the cells anew that are left, and forgets the accesses of the others.
-    fn leave_out_crowded(&mut self, accesses: &mut Vec<EventId>) {
-        let (starts, all) = (std::mem::take(&mut self.starts), std::mem::take(accesses));
-        self.starts.push(0);
-        for number in self.number.iter_mut().filter(|number| **number != NONE) {
-            let of_cell = &all[starts[*number as usize] as usize..starts[*number as usize + 1] as usize];
-            *number = self.starts.len() as u32 - 1;
-            accesses.extend_from_slice(of_cell);
-            self.starts.push(accesses.len() as u32);
         }
     }
 
-    /// Sorts the accesses of each cell by their spots.
-    fn order(&mut self, all: &mut [EventId]) {
-        // By spot: how many accesses the cell at hand has there, then where the next one goes; 0 between cells.
-        let mut next: Vec<u32> = vec![0; self.list.len()];
-        let (mut met, mut of_cell): (Vec<u32>, Vec<(EventId, u32)>) = (Vec::new(), Vec::new());
-        let starts = std::mem::take(&mut self.starts);
-        self.starts.reserve_exact(starts.len());
-        for bounds in starts.windows(2) {
-            self.starts.push(self.parts.len() as u32);
-            let accesses = &mut all[bounds[0] as usize..bounds[1] as usize];
-            of_cell.clear();
-            of_cell.extend(accesses.iter().map(|&id| (id, spot_of(&self.of_access, id))));
-            for &(_, spot) in &of_cell {
-                let count = &mut next[spot as usize];
-                if *count == 0 {
-                    met.push(spot);
-                }
-                *count += 1;
-            }
-            met.sort_unstable();
-            let mut from = 0;
-            for &spot in &met {
-                self.parts.push(spot, bounds[0] + from);
-                from += std::mem::replace(&mut next[spot as usize], from);
-            }
-            for &(id, spot) in &of_cell {
-                let next = &mut next[spot as usize];
-                accesses[*next as usize] = id;
-                *next += 1;
-            }
-            met.drain(..).for_each(|spot| next[spot as usize] = 0);
+    /// Goes on by a cell of the trace: the spots of its accesses, rising, how many each has there, and all of these
+    /// accesses, spot by spot, and at each in the order of π.
+    pub(super) fn push_cell(&mut self, cell: usize, parts: &[(u32, u32)], accesses: &[EventId]) {
+        self.number[cell] = self.cells();
+        let mut from = self.accesses.len() as u32;
+        for &(spot, count) in parts {
+            self.parts.push(spot, from);
+            from += count;
         }
         self.starts.push(self.parts.len() as u32);
-        self.parts.push(0, all.len() as u32);
-        self.parts.spots.end();
-        self.parts.starts.end();
+        accesses.iter().for_each(|&access| self.accesses.push(access));
     }
 
-    /// Fills in the accesses of each spot.
-    fn fill(&mut self, contexts: &LockContexts, accesses: &[EventId]) {
-        let mut wanted = EventSet::none_of(self.of_access.len());
-        accesses.iter().for_each(|&id| wanted.insert(id));
-        for id in wanted.events() {
-            let spot = spot_of(&self.of_access, id);
-            let spot = &mut self.list[spot as usize];
-            spot.accesses.push(id);
-            let held = contexts.of_access(id);
-            if spot.contexts.last() != Some(&held) {
-                spot.contexts.push(held);
-            }
-        }
-        self.of_access = Column::default();
-        for spot in &mut self.list {
-            spot.accesses.end();
-            spot.contexts.sort_unstable();
-            spot.contexts.dedup();
-            spot.contexts.shrink_to_fit();
-        }
+    /// No cell follows.
+    pub(super) fn end_cells(&mut self) {
+        self.parts.push(0, self.accesses.len() as u32);
+        self.parts.spots.end();
+        self.parts.starts.end();
+        self.accesses.end();
+        self.starts.shrink_to_fit();
+        tracing::debug!(
+            cells = self.cells(),
+            parts = self.parts.len(),
+            spots = self.list.len(),
+            accesses = self.accesses.len(),
+            "spots"
+        );
     }
 
     /// How many cells there are, crowded ones apart.

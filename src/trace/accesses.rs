@@ -35,6 +35,13 @@ impl Access {
         self.cells as usize
     }
 
+    /// The numbers of the cells that it touches.
+    #[must_use]
+    #[inline]
+    pub(crate) fn cell_numbers(&self) -> std::ops::Range<usize> {
+        self.first_cell as usize..(self.first_cell + self.cells) as usize
+    }
+
     /// Whether it touches a cell.
     #[must_use]
     #[inline]

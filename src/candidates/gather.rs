@@ -1,0 +1,301 @@
+//! How spots are found: a region of memory after the other, so that what the accesses of a region are sorted in is small,
+//! and stays in the processor's cache.
+
+use super::Scope;
+use super::groups::{Crowded, FEW_THREADS};
+use super::site::{Key, place, sites};
+use super::spots::{Spot, Spots};
+use crate::prune::LockContexts;
+use crate::trace::{EventId, EventSet, ThreadId, Trace};
+use columns::Column;
+use hashbrown::{HashMap, HashSet};
+use std::ops::Range;
+
+/// Neighboring cells that make up a region.
+const REGION: usize = 1 << 14;
+
+/// Accesses of neighboring cells that are sorted at once however few a region has.
+const FEW: usize = 1 << 20;
+
+/// Walks over a region's accesses to sort them, at most, but for what one cell alone has.
+const WALKS: usize = 4;
+
+impl Spots {
+    /// Finds them, and the cells that are crowded; if only what is `freed` counts, cells that somebody frees.
+    pub(super) fn of(
+        trace: &Trace,
+        contexts: &LockContexts,
+        scope: Option<&Scope>,
+        freed: bool,
+    ) -> (Spots, Vec<Crowded>) {
+        let mut gathering = Gathering {
+            trace,
+            contexts,
+            freed,
+            found: Spots::of_cells(trace.cells().len()),
+            crowded: Vec::new(),
+            of_access: Column::default(),
+            wanted: EventSet::none_of(trace.len()),
+            room: Room::default(),
+        };
+        let regions = gathering.regions(scope);
+        gathering.room.next = vec![0; gathering.found.list.len()];
+        for (number, region) in regions.into_iter().enumerate() {
+            gathering.region(number * REGION, &region);
+        }
+        gathering.finish()
+    }
+}
+
+/// The accesses of a region, in the order of π.
+#[derive(Default)]
+struct Region {
+    events: Column<EventId>,
+    /// The first cell of the region that each touches, counted from the region's first.
+    first: Column,
+    /// How many of its cells each touches.
+    cells: Column,
+}
+
+impl Region {
+    fn push(&mut self, event: EventId, cells: Range<usize>) {
+        self.events.push(event);
+        self.first.push(cells.start as u32);
+        self.cells.push(cells.len() as u32);
+    }
+
+    /// Each access, with the cells of the region that it touches.
+    fn accesses(&self) -> impl Iterator<Item = (EventId, Range<usize>)> + '_ {
+        let mut columns = (self.events.cursor(), self.first.cursor(), self.cells.cursor());
+        (0..self.events.len()).map(move |at| {
+            let first = columns.1.at(at) as usize;
+            (columns.0.at(at), first..first + columns.2.at(at) as usize)
+        })
+    }
+}
+
+/// What is known of a cell after a first look at its accesses.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    accesses: u32,
+    first: Option<ThreadId>,
+    shared: bool,
+    written: bool,
+}
+
+impl Seen {
+    /// The accesses that are looked at.
+    fn wanted(self) -> usize {
+        match self.shared && self.written {
+            true => self.accesses as usize,
+            false => 0,
+        }
+    }
+}
+
+/// The number of each spot, and those that were asked for last by some bits of what they are told apart by.
+struct Numbers {
+    known: HashMap<Key, u32>,
+    last: Vec<Option<(Key, u32)>>,
+}
+
+/// Spots that are found without a look at the table of all.
+const LAST: usize = 1 << 12;
+
+impl Default for Numbers {
+    fn default() -> Numbers {
+        Numbers {
+            known: HashMap::new(),
+            last: vec![None; LAST],
+        }
+    }
+}
+
+impl Numbers {
+    fn of(&mut self, key: Key, new: impl FnOnce() -> u32) -> u32 {
+        let (thread, pc, part) = key;
+        let mixed = pc ^ u64::from(thread.0) << 20 ^ u64::from(part.writes) << 40;
+        let hash = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - LAST.ilog2());
+        match &mut self.last[hash as usize] {
+            Some((last, number)) if *last == key => *number,
+            last => {
+                let number = *self.known.entry(key).or_insert_with(new);
+                *last = Some((key, number));
+                number
+            }
+        }
+    }
+}
+
+struct Gathering<'g> {
+    trace: &'g Trace,
+    contexts: &'g LockContexts,
+    freed: bool,
+    found: Spots,
+    crowded: Vec<Crowded>,
+    /// The spot of each access and one, or 0 of what is none.
+    of_access: Column,
+    /// The accesses of cells that are shared and not crowded.
+    wanted: EventSet,
+    room: Room,
+}
+
+/// Room for the cell at hand.
+#[derive(Default)]
+struct Room {
+    /// Its accesses, each with its spot, in the order of π.
+    accesses: Vec<(EventId, u32)>,
+    /// The spots that it has accesses at, and how many.
+    parts: Vec<(u32, u32)>,
+    /// By spot: how many accesses it has there, then where the next one goes; 0 between cells.
+    next: Vec<u32>,
+    sorted: Vec<EventId>,
+    threads: HashSet<ThreadId>,
+}
+
+impl Gathering<'_> {
+    /// The accesses of each region, and their spots.
+    fn regions(&mut self, scope: Option<&Scope>) -> Vec<Region> {
+        let trace = self.trace;
+        let mut regions: Vec<Region> = Vec::new();
+        regions.resize_with(trace.cells().len().div_ceil(REGION), Region::default);
+        let mut known = Numbers::default();
+        for access in trace.contested() {
+            let event = access.event;
+            let pc = match scope.map(|scope| scope.positions.get(&event)) {
+                None => place(trace, access),
+                Some(Some(&position)) => position,
+                Some(None) => continue,
+            };
+            let key = (trace.thread(event), pc, access.kind.part());
+            let list = &mut self.found.list;
+            let spot = known.of(key, || {
+                list.push(Spot::new(key));
+                list.len() as u32 - 1
+            });
+            self.of_access.push_many(0, event.index() - self.of_access.len());
+            self.of_access.push(spot + 1);
+            let mut cells = access.cell_numbers();
+            while !cells.is_empty() {
+                let begin = cells.start / REGION * REGION;
+                let until = cells.end.min(begin + REGION);
+                regions[begin / REGION].push(event, cells.start - begin..until - begin);
+                cells.start = until;
+            }
+        }
+        self.of_access.end();
+        regions
+    }
+
+    fn region(&mut self, begin: usize, region: &Region) {
+        if region.events.is_empty() {
+            return;
+        }
+        let mut seen = vec![Seen::default(); REGION.min(self.trace.cells().len() - begin)];
+        let mut spots = self.of_access.cursor();
+        for (event, cells) in region.accesses() {
+            let (thread, _, part) = self.found.list[spots.at(event.index()) as usize - 1].key;
+            for seen in &mut seen[cells] {
+                seen.accesses += 1;
+                seen.shared |= *seen.first.get_or_insert(thread) != thread;
+                seen.written |= match self.freed {
+                    true => part.frees || part.destroys,
+                    false => part.writes,
+                };
+            }
+        }
+        let all: usize = seen.iter().map(|seen| seen.wanted()).sum();
+        let most = (all / WALKS).max(FEW);
+        let (mut starts, mut from) = (Vec::new(), 0);
+        while from < seen.len() {
+            // As many cells as are sorted at once.
+            starts.clear();
+            starts.push(0);
+            let mut count = 0;
+            for seen in &seen[from..] {
+                if starts.len() > 1 && count + seen.wanted() > most {
+                    break;
+                }
+                count += seen.wanted();
+                starts.push(count);
+            }
+            let until = from + starts.len() - 1;
+            if count > 0 {
+                let mut accesses = vec![EventId(0); count];
+                let mut next = starts.clone();
+                for (event, cells) in region.accesses() {
+                    for cell in cells.start.max(from)..cells.end.min(until) {
+                        if seen[cell].wanted() > 0 {
+                            let next = &mut next[cell - from];
+                            accesses[*next] = event;
+                            *next += 1;
+                        }
+                    }
+                }
+                for (cell, bounds) in (begin + from..).zip(starts.windows(2)) {
+                    self.cell(cell, &accesses[bounds[0]..bounds[1]]);
+                }
+            }
+            from = until;
+        }
+    }
+
+    /// A cell, and its accesses in the order of π; none, if it is not shared.
+    fn cell(&mut self, cell: usize, accesses: &[EventId]) {
+        if accesses.is_empty() {
+            return;
+        }
+        let Room { accesses: of_cell, parts, next, sorted, threads } = &mut self.room;
+        of_cell.clear();
+        of_cell.extend(accesses.iter().map(|&event| (event, self.of_access.at(event.index()) - 1)));
+        let list = &self.found.list;
+        let key = |spot: u32| list[spot as usize].key;
+        if self.trace.threads() > FEW_THREADS {
+            threads.clear();
+            let is_crowded = of_cell.iter().any(|&(_, spot)| {
+                threads.insert(key(spot).0);
+                threads.len() > FEW_THREADS
+            });
+            if is_crowded {
+                let uses = of_cell.iter().map(|&(event, spot)| (key(spot), (event, self.contexts.of_access(event))));
+                self.crowded.push(Crowded::new(self.contexts, sites(uses)));
+                return;
+            }
+        }
+        accesses.iter().for_each(|&event| self.wanted.insert(event));
+        for &(_, spot) in of_cell.iter() {
+            let count = &mut next[spot as usize];
+            if *count == 0 {
+                parts.push((spot, 0));
+            }
+            *count += 1;
+        }
+        parts.sort_unstable();
+        let mut from = 0;
+        for (spot, count) in parts.iter_mut() {
+            *count = std::mem::replace(&mut next[*spot as usize], from);
+            from += *count;
+        }
+        sorted.clear();
+        sorted.resize(of_cell.len(), EventId(0));
+        for &(event, spot) in of_cell.iter() {
+            let next = &mut next[spot as usize];
+            sorted[*next as usize] = event;
+            *next += 1;
+        }
+        self.found.push_cell(cell, parts, sorted);
+        parts.drain(..).for_each(|(spot, _)| next[spot as usize] = 0);
+    }
+
+    /// Fills in the accesses of each spot.
+    fn finish(mut self) -> (Spots, Vec<Crowded>) {
+        self.found.end_cells();
+        let mut spots = self.of_access.cursor();
+        for event in self.wanted.events() {
+            let spot = spots.at(event.index()) - 1;
+            self.found.list[spot as usize].push(event, self.contexts.of_access(event));
+        }
+        self.found.list.iter_mut().for_each(Spot::end);
+        (self.found, self.crowded)
+    }
+}
