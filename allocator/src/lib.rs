@@ -39,6 +39,36 @@ pub fn on_exhaustion(farewell: Farewell) {
     let _ = FAREWELL.set(farewell);
 }
 
+/// Bytes of a block that is the system's again as soon as it is free. With fewer, it would clear more memory anew.
+#[cfg(target_env = "gnu")]
+const LARGE: libc::c_int = 4 << 20;
+
+/// Bytes that are kept free at the end of the rest.
+#[cfg(target_env = "gnu")]
+const KEPT: libc::c_int = 32 << 20;
+
+/// From now on, large blocks are the system's again as soon as they are free. The C library keeps blocks of up to 32 MB
+/// for later once such a one was free: a tenth or more of the memory of a program that works with columns of that size.
+pub fn keep_no_large_blocks() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: sets numbers of the C library, under its own lock; any are allowed.
+    #[expect(unsafe_code, reason = "calls to the C library")]
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT);
+    }
+}
+
+/// Gives the system back what is free: for the end of a stage of work.
+pub fn give_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: takes the library's own locks, and touches only what is free.
+    #[expect(unsafe_code, reason = "a call to the C library")]
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// The allocator: `#[global_allocator]`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocator;

@@ -1,18 +1,14 @@
-//! How spots are found: a region of memory after the other, so that what the accesses of a region are sorted in is small,
-//! and stays in the processor's cache.
+//! How spots are found: one region of memory after the other, so that what its accesses are sorted in is small, and stays
+//! in the processor's cache.
 
 use super::Scope;
 use super::groups::{Crowded, FEW_THREADS};
 use super::site::{Key, place, sites};
 use super::spots::{Spot, Spots};
 use crate::prune::LockContexts;
-use crate::trace::{EventId, EventSet, ThreadId, Trace};
+use crate::trace::{EventId, EventSet, Region, ThreadId, Trace};
 use columns::Column;
 use hashbrown::{HashMap, HashSet};
-use std::ops::Range;
-
-/// Neighboring cells that make up a region.
-const REGION: usize = 1 << 14;
 
 /// Accesses of neighboring cells that are sorted at once however few a region has.
 const FEW: usize = 1 << 20;
@@ -40,37 +36,10 @@ impl Spots {
         };
         let regions = gathering.regions(scope);
         gathering.room.next = vec![0; gathering.found.list.len()];
-        for (number, region) in regions.into_iter().enumerate() {
-            gathering.region(number * REGION, &region);
+        for region in regions {
+            gathering.region(&region);
         }
         gathering.finish()
-    }
-}
-
-/// The accesses of a region, in the order of π.
-#[derive(Default)]
-struct Region {
-    events: Column<EventId>,
-    /// The first cell of the region that each touches, counted from the region's first.
-    first: Column,
-    /// How many of its cells each touches.
-    cells: Column,
-}
-
-impl Region {
-    fn push(&mut self, event: EventId, cells: Range<usize>) {
-        self.events.push(event);
-        self.first.push(cells.start as u32);
-        self.cells.push(cells.len() as u32);
-    }
-
-    /// Each access, with the cells of the region that it touches.
-    fn accesses(&self) -> impl Iterator<Item = (EventId, Range<usize>)> + '_ {
-        let mut columns = (self.events.cursor(), self.first.cursor(), self.cells.cursor());
-        (0..self.events.len()).map(move |at| {
-            let first = columns.1.at(at) as usize;
-            (columns.0.at(at), first..first + columns.2.at(at) as usize)
-        })
     }
 }
 
@@ -157,41 +126,31 @@ impl Gathering<'_> {
     /// The accesses of each region, and their spots.
     fn regions(&mut self, scope: Option<&Scope>) -> Vec<Region> {
         let trace = self.trace;
-        let mut regions: Vec<Region> = Vec::new();
-        regions.resize_with(trace.cells().len().div_ceil(REGION), Region::default);
         let mut known = Numbers::default();
-        for access in trace.contested() {
+        let (list, of_access) = (&mut self.found.list, &mut self.of_access);
+        let accesses = trace.contested().filter(|&access| {
             let event = access.event;
             let pc = match scope.map(|scope| scope.positions.get(&event)) {
                 None => place(trace, access),
                 Some(Some(&position)) => position,
-                Some(None) => continue,
+                Some(None) => return false,
             };
             let key = (trace.thread(event), pc, access.kind.part());
-            let list = &mut self.found.list;
             let spot = known.of(key, || {
                 list.push(Spot::new(key));
                 list.len() as u32 - 1
             });
-            self.of_access.push_many(0, event.index() - self.of_access.len());
-            self.of_access.push(spot + 1);
-            let mut cells = access.cell_numbers();
-            while !cells.is_empty() {
-                let begin = cells.start / REGION * REGION;
-                let until = cells.end.min(begin + REGION);
-                regions[begin / REGION].push(event, cells.start - begin..until - begin);
-                cells.start = until;
-            }
-        }
+            of_access.push_many(0, event.index() - of_access.len());
+            of_access.push(spot + 1);
+            true
+        });
+        let regions = Region::all(trace.cells().len(), accesses);
         self.of_access.end();
         regions
     }
 
-    fn region(&mut self, begin: usize, region: &Region) {
-        if region.events.is_empty() {
-            return;
-        }
-        let mut seen = vec![Seen::default(); REGION.min(self.trace.cells().len() - begin)];
+    fn region(&mut self, region: &Region) {
+        let mut seen = vec![Seen::default(); region.cells.len()];
         let mut spots = self.of_access.cursor();
         for (event, cells) in region.accesses() {
             let (thread, _, part) = self.found.list[spots.at(event.index()) as usize - 1].key;
@@ -232,7 +191,7 @@ impl Gathering<'_> {
                         }
                     }
                 }
-                for (cell, bounds) in (begin + from..).zip(starts.windows(2)) {
+                for (cell, bounds) in (region.cells.start + from..).zip(starts.windows(2)) {
                     self.cell(cell, &accesses[bounds[0]..bounds[1]]);
                 }
             }
@@ -245,9 +204,19 @@ impl Gathering<'_> {
         if accesses.is_empty() {
             return;
         }
-        let Room { accesses: of_cell, parts, next, sorted, threads } = &mut self.room;
+        let Room {
+            accesses: of_cell,
+            parts,
+            next,
+            sorted,
+            threads,
+        } = &mut self.room;
         of_cell.clear();
-        of_cell.extend(accesses.iter().map(|&event| (event, self.of_access.at(event.index()) - 1)));
+        of_cell.extend(
+            accesses
+                .iter()
+                .map(|&event| (event, self.of_access.at(event.index()) - 1)),
+        );
         let list = &self.found.list;
         let key = |spot: u32| list[spot as usize].key;
         if self.trace.threads() > FEW_THREADS {
@@ -257,7 +226,9 @@ impl Gathering<'_> {
                 threads.len() > FEW_THREADS
             });
             if is_crowded {
-                let uses = of_cell.iter().map(|&(event, spot)| (key(spot), (event, self.contexts.of_access(event))));
+                let uses = of_cell
+                    .iter()
+                    .map(|&(event, spot)| (key(spot), (event, self.contexts.of_access(event))));
                 self.crowded.push(Crowded::new(self.contexts, sites(uses)));
                 return;
             }

@@ -124,6 +124,7 @@ pub fn main() -> std::process::ExitCode {
     // Colors are for a terminal: the standard error of a job is a log file.
     let logs = logs.with_ansi(std::io::stderr().is_terminal());
     logs.with_writer(std::io::stderr).without_time().init();
+    allocator::keep_no_large_blocks();
     allocator::on_exhaustion(watch::out_of_memory);
     watch::end_panics_without_memory();
     watch::limit_memory();

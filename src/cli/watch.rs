@@ -101,6 +101,7 @@ impl Watch {
 
     /// The next stage begins.
     pub fn stage(&self, name: &'static str) {
+        allocator::give_back();
         self.state.progress().stage = name;
         self.bar.set_message(name);
     }

@@ -30,6 +30,7 @@ mod own_frames;
 mod pins;
 mod places;
 mod recorded;
+mod regions;
 mod runs;
 mod sections;
 mod shadow;
@@ -46,6 +47,7 @@ pub use load::{LoadError, blocks_of};
 pub(crate) use marks::Marks;
 pub use op::{AccessKind, Op};
 pub use pins::Pin;
+pub(crate) use regions::Region;
 pub use sections::{Section, SectionId, Sections};
 pub use trace_format::{
     CodePosition, EventId, MemoryOrder, ObjectId, ProgramEnd, StackId, Tables, ThreadId, TraceId, WaitOutcome,

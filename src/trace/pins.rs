@@ -47,6 +47,7 @@ impl Pins {
             let places = here.into_iter().flatten().map(|&(_, pin)| pin);
             all.pins.extend(places.reduce(Pin::meet));
         }
+        all.pins.shrink_to_fit();
         all
     }
 

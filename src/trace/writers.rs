@@ -1,6 +1,6 @@
 //! Who writes each cell, and what.
 
-use super::{CellId, CellUse, EventId, ThreadId, Trace};
+use super::{CellId, EventId, Region, ThreadId, Trace};
 use columns::Column;
 use std::ops::Range;
 
@@ -27,34 +27,84 @@ enum By {
 }
 
 /// One list for each cell, one behind the other.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Lists {
     /// Where each begins, and where the last ends.
     starts: Vec<u32>,
     items: Vec<EventId>,
 }
 
-impl Lists {
-    /// Empty lists; their lengths are to be counted in the entries behind those where they begin.
-    fn new(cells: usize) -> Self {
+impl Default for Lists {
+    fn default() -> Lists {
         Lists {
-            starts: vec![0; cells + 1],
+            starts: vec![0],
             items: Vec::new(),
         }
     }
+}
 
-    /// Makes room, now that the lengths are counted; returns where each list begins.
-    fn begin(&mut self) -> Vec<u32> {
-        for cell in 1..self.starts.len() {
-            self.starts[cell] += self.starts[cell - 1];
-        }
-        self.items = vec![EventId(0); self.starts[self.starts.len() - 1] as usize];
-        self.starts.clone()
+impl Lists {
+    /// Goes on by the list of the next cell.
+    fn push(&mut self, list: impl IntoIterator<Item = EventId>) {
+        self.items.extend(list);
+        self.starts.push(self.items.len() as u32);
+    }
+
+    fn end(&mut self) {
+        self.starts.shrink_to_fit();
+        self.items.shrink_to_fit();
     }
 
     #[inline]
     fn range(&self, cell: CellId) -> Range<usize> {
         self.starts[cell.index()] as usize..self.starts[cell.index() + 1] as usize
+    }
+}
+
+/// The writes of some cells, while they are sorted: one list for each, one behind the other.
+struct Sorting {
+    /// Where the next write of each cell goes; at first, where its list begins.
+    next: Vec<usize>,
+    events: Vec<EventId>,
+    /// What they leave. Of most traces, no value has a higher half.
+    low: Vec<u32>,
+    high: Vec<u32>,
+}
+
+impl Sorting {
+    /// Of cells with so many writes each.
+    fn new(counts: &[u32]) -> Sorting {
+        let mut count = 0;
+        let begin = |writes: &u32| {
+            let begin = count;
+            count += *writes as usize;
+            begin
+        };
+        Sorting {
+            next: counts.iter().map(begin).collect(),
+            events: vec![EventId(0); count],
+            low: vec![0; count],
+            high: Vec::new(),
+        }
+    }
+
+    /// The next write of a cell, and what it leaves.
+    fn push(&mut self, cell: usize, write: EventId, left: u64) {
+        let at = self.next[cell];
+        self.next[cell] += 1;
+        (self.events[at], self.low[at]) = (write, left as u32);
+        if let high @ 1.. = (left >> u32::BITS) as u32 {
+            self.high.resize(self.low.len(), 0);
+            self.high[at] = high;
+        }
+    }
+
+    /// The writes in some places, with what they leave.
+    fn list(&self, places: Range<usize>) -> impl Iterator<Item = (u64, EventId)> + '_ {
+        places.map(|at| {
+            let high = self.high.get(at).copied().unwrap_or(0);
+            (u64::from(high) << u32::BITS | u64::from(self.low[at]), self.events[at])
+        })
     }
 }
 
@@ -100,74 +150,77 @@ impl Writers {
     #[must_use]
     pub fn of(trace: &Trace) -> Writers {
         let cells = trace.cells().len();
-        let writes = || trace.contested().filter(|access| access.kind.writes());
-        let contested = |used: &CellUse| trace.cell(used.cell).contested();
-        let (mut all, mut valued) = (Lists::new(cells), Lists::new(cells));
-        let mut by = vec![By::Nobody; cells];
-        for access in writes() {
-            let thread = trace.thread(access.event);
-            for used in trace.uses(access).filter(contested) {
-                let by = &mut by[used.cell.index()];
+        let mut found = Writers {
+            repeated: vec![0; trace.len().div_ceil(u64::BITS as usize)],
+            by: vec![By::Nobody; cells],
+            ..Writers::default()
+        };
+        let writes = trace.contested().filter(|access| access.kind.writes());
+        for region in Region::all(cells, writes) {
+            found.region(trace, &region);
+        }
+        found.all.end();
+        found.valued.end();
+        found.values.end();
+        found
+    }
+
+    fn region(&mut self, trace: &Trace, region: &Region) {
+        let cells = &trace.cells()[region.cells.clone()];
+        let mut counts = vec![0; cells.len()];
+        for (write, touched) in region.accesses() {
+            let thread = trace.thread(write);
+            for cell in touched.filter(|&cell| cells[cell].contested()) {
+                let by = &mut self.by[region.cells.start + cell];
                 *by = match *by {
                     By::Nobody => By::One(thread),
                     By::One(other) if other != thread => By::Several,
                     known => known,
                 };
-                all.starts[used.cell.index() + 1] += 1;
-                valued.starts[used.cell.index() + 1] += u32::from(access.kind.writes_value());
+                counts[cell] += 1;
             }
         }
-        let mut repeated = vec![0; trace.len().div_ceil(u64::BITS as usize)];
-        let mut repeat = |write: EventId| {
-            let (word, bit) = bit_of(write);
-            repeated[word] |= bit;
-        };
-        let (mut next, mut next_valued) = (all.begin(), valued.begin());
-        // What they leave; of most traces, no value has a higher half.
-        let (mut left, mut higher) = (vec![0_u32; valued.items.len()], Vec::new());
-        // In the order of π: to go through the writes of one cell after the other would touch all memory for each.
-        for access in writes() {
-            for used in trace.uses(access).filter(contested) {
-                let cell = used.cell.index();
-                all.items[next[cell] as usize] = access.event;
-                next[cell] += 1;
-                if access.kind.writes_value() {
-                    let at = next_valued[cell] as usize;
-                    (valued.items[at], left[at]) = (access.event, used.written as u32);
-                    if let high @ 1.. = (used.written >> u32::BITS) as u32 {
-                        higher.resize(left.len(), 0);
-                        higher[at] = high;
-                    }
-                    next_valued[cell] += 1;
-                } else {
-                    repeat(access.event);
+        let mut sorting = Sorting::new(&counts);
+        // A block is freed once.
+        let mut frees: Vec<Option<EventId>> = vec![None; cells.len()];
+        for (write, touched) in region.accesses() {
+            let access = trace.access(write).filter(|access| access.kind.writes_value());
+            // A free may touch millions of cells, and leaves no value.
+            let Some(access) = access else {
+                self.repeat(write);
+                for cell in touched.filter(|&cell| cells[cell].contested()) {
+                    frees[cell] = Some(write);
+                    sorting.push(cell, write, 0);
+                }
+                continue;
+            };
+            for used in trace.uses(access) {
+                let cell = used.cell.index().wrapping_sub(region.cells.start);
+                if touched.contains(&cell) && cells[cell].contested() {
+                    sorting.push(cell, write, used.written);
                 }
             }
         }
-        drop((next, next_valued));
-        let (mut of_cell, mut values): (Vec<(u64, EventId)>, _) = (Vec::new(), Values::default());
-        for cell in (0..cells as u32).map(CellId) {
-            let range = valued.range(cell);
-            let events = &mut valued.items[range.clone()];
-            let value = |at: usize| u64::from(higher.get(at).copied().unwrap_or(0)) << u32::BITS | u64::from(left[at]);
-            of_cell.extend(range.map(value).zip(events.iter().copied()));
-            of_cell.sort_unstable();
-            for alike in of_cell.chunk_by(|a, b| a.0 == b.0).filter(|alike| alike.len() > 1) {
-                alike.iter().for_each(|&(_, write)| repeat(write));
+        let mut valued: Vec<(u64, EventId)> = Vec::new();
+        let mut begin = 0;
+        for (&end, free) in sorting.next.iter().zip(&frees) {
+            self.all.push(sorting.events[begin..end].iter().copied());
+            valued.clear();
+            valued.extend(sorting.list(begin..end).filter(|&(_, write)| Some(write) != *free));
+            valued.sort_unstable();
+            for alike in valued.chunk_by(|a, b| a.0 == b.0).filter(|alike| alike.len() > 1) {
+                alike.iter().for_each(|&(_, write)| self.repeat(write));
             }
-            for (at, (value, write)) in of_cell.drain(..).enumerate() {
-                values.push(value);
-                events[at] = write;
-            }
+            self.valued.push(valued.iter().map(|&(_, write)| write));
+            valued.iter().for_each(|&(value, _)| self.values.push(value));
+            begin = end;
         }
-        values.end();
-        Writers {
-            all,
-            valued,
-            values,
-            repeated,
-            by,
-        }
+    }
+
+    /// A write leaves no value, or one that another one leaves as well.
+    fn repeat(&mut self, write: EventId) {
+        let (word, bit) = bit_of(write);
+        self.repeated[word] |= bit;
     }
 
     /// Whether a write leaves a value that no other one does in any contested cell that it writes.
