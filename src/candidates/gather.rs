@@ -10,12 +10,6 @@ use crate::trace::{EventId, EventSet, Region, ThreadId, Trace};
 use columns::Column;
 use hashbrown::{HashMap, HashSet};
 
-/// Accesses of neighboring cells that are sorted at once however few a region has.
-const FEW: usize = 1 << 20;
-
-/// Walks over a region's accesses to sort them, at most, but for what one cell alone has.
-const WALKS: usize = 4;
-
 impl Spots {
     /// Finds them, and the cells that are crowded; if only what is `freed` counts, cells that somebody frees.
     pub(super) fn of(
@@ -54,9 +48,9 @@ struct Seen {
 
 impl Seen {
     /// The accesses that are looked at.
-    fn wanted(self) -> usize {
+    fn wanted(self) -> u32 {
         match self.shared && self.written {
-            true => self.accesses as usize,
+            true => self.accesses,
             false => 0,
         }
     }
@@ -163,39 +157,30 @@ impl Gathering<'_> {
                 };
             }
         }
-        let all: usize = seen.iter().map(|seen| seen.wanted()).sum();
-        let most = (all / WALKS).max(FEW);
-        let (mut starts, mut from) = (Vec::new(), 0);
-        while from < seen.len() {
-            // As many cells as are sorted at once.
-            starts.clear();
-            starts.push(0);
+        let counts: Vec<u32> = seen.iter().map(|seen| seen.wanted()).collect();
+        for cells in Region::at_once(&counts) {
             let mut count = 0;
-            for seen in &seen[from..] {
-                if starts.len() > 1 && count + seen.wanted() > most {
-                    break;
-                }
-                count += seen.wanted();
-                starts.push(count);
-            }
-            let until = from + starts.len() - 1;
-            if count > 0 {
-                let mut accesses = vec![EventId(0); count];
-                let mut next = starts.clone();
-                for (event, cells) in region.accesses() {
-                    for cell in cells.start.max(from)..cells.end.min(until) {
-                        if seen[cell].wanted() > 0 {
-                            let next = &mut next[cell - from];
-                            accesses[*next] = event;
-                            *next += 1;
-                        }
+            let begin = |accesses: &u32| {
+                let begin = count;
+                count += *accesses as usize;
+                begin
+            };
+            let mut next: Vec<usize> = counts[cells.clone()].iter().map(begin).collect();
+            let mut accesses = vec![EventId(0); count];
+            for (event, touched) in region.accesses() {
+                for cell in touched.start.max(cells.start)..touched.end.min(cells.end) {
+                    if counts[cell] > 0 {
+                        let next = &mut next[cell - cells.start];
+                        accesses[*next] = event;
+                        *next += 1;
                     }
                 }
-                for (cell, bounds) in (region.cells.start + from..).zip(starts.windows(2)) {
-                    self.cell(cell, &accesses[bounds[0]..bounds[1]]);
-                }
             }
-            from = until;
+            let mut begin = 0;
+            for (cell, end) in cells.zip(next) {
+                self.cell(region.cells.start + cell, &accesses[begin..end]);
+                begin = end;
+            }
         }
     }
 

@@ -8,6 +8,12 @@ use std::ops::Range;
 /// Neighboring cells that make up a region.
 const CELLS: usize = 1 << 14;
 
+/// Accesses of neighboring cells that are sorted at once however few a region has.
+const FEW: usize = 1 << 20;
+
+/// Walks over a region's accesses to sort them, at most, but for what one cell alone has.
+const WALKS: usize = 4;
+
 /// The accesses of a region, in the order of π.
 pub(crate) struct Region {
     /// Its cells.
@@ -49,6 +55,25 @@ impl Region {
         (0..self.events.len()).map(move |at| {
             let first = columns.1.at(at) as usize;
             (columns.0.at(at), first..first + columns.2.at(at) as usize)
+        })
+    }
+
+    /// Cells, counted from the region's first, the accesses of which are sorted at once, if each has so many: where few
+    /// cells have most accesses of a trace, to sort all would take more memory than anything else.
+    pub(crate) fn at_once(counts: &[u32]) -> impl Iterator<Item = Range<usize>> + '_ {
+        let all: usize = counts.iter().map(|&count| count as usize).sum();
+        let most = (all / WALKS).max(FEW);
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let (begin, mut sum) = (from, 0);
+            while let Some(&count) = counts.get(from) {
+                sum += count as usize;
+                if sum > most && from > begin {
+                    break;
+                }
+                from += 1;
+            }
+            (begin < from).then_some(begin..from)
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Who writes each cell, and what.
 
-use super::{CellId, EventId, Region, ThreadId, Trace};
+use super::{Cell, CellId, EventId, Region, ThreadId, Trace};
 use columns::Column;
 use std::ops::Range;
 
@@ -8,14 +8,40 @@ use std::ops::Range;
 /// others nobody asks.
 #[derive(Clone, Debug, Default)]
 pub struct Writers {
-    all: Lists,
-    /// By value, then in the order of π; without frees, which leave none.
-    valued: Lists,
+    /// Cell by cell its writes in the order of π and, unless that is the same, those that leave a value by that, then in the
+    /// order of π. A free leaves none.
+    items: Vec<EventId>,
+    /// Where each cell's begin, and where the last one's end.
+    starts: Vec<u32>,
+    /// Cell by cell, the values that are left, ascending.
     values: Values,
-    /// By event, whether it writes no value, or one that some other write leaves in the same cell as well; 64 to a word.
-    repeated: Vec<u64>,
+    /// Where each cell's begin, and where the last one's end.
+    value_starts: Vec<u32>,
+    /// Of each cell, whether by value its writes are the same in the order of π, but for a free at the end.
+    ascends: Bits,
+    /// Of each event, whether it writes no value, or one that some other write leaves in the same cell as well.
+    repeated: Bits,
     /// Who writes each cell.
     by: Vec<By>,
+}
+
+/// Bits by number, 64 to a word.
+#[derive(Clone, Debug, Default)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn none_of(count: usize) -> Bits {
+        Bits(vec![0; count.div_ceil(u64::BITS as usize)])
+    }
+
+    fn set(&mut self, at: usize) {
+        self.0[at / u64::BITS as usize] |= 1 << (at % u64::BITS as usize);
+    }
+
+    #[inline]
+    fn has(&self, at: usize) -> bool {
+        self.0[at / u64::BITS as usize] >> (at % u64::BITS as usize) & 1 != 0
+    }
 }
 
 /// Who writes a cell.
@@ -24,41 +50,6 @@ enum By {
     Nobody,
     One(ThreadId),
     Several,
-}
-
-/// One list for each cell, one behind the other.
-#[derive(Clone, Debug)]
-struct Lists {
-    /// Where each begins, and where the last ends.
-    starts: Vec<u32>,
-    items: Vec<EventId>,
-}
-
-impl Default for Lists {
-    fn default() -> Lists {
-        Lists {
-            starts: vec![0],
-            items: Vec::new(),
-        }
-    }
-}
-
-impl Lists {
-    /// Goes on by the list of the next cell.
-    fn push(&mut self, list: impl IntoIterator<Item = EventId>) {
-        self.items.extend(list);
-        self.starts.push(self.items.len() as u32);
-    }
-
-    fn end(&mut self) {
-        self.starts.shrink_to_fit();
-        self.items.shrink_to_fit();
-    }
-
-    #[inline]
-    fn range(&self, cell: CellId) -> Range<usize> {
-        self.starts[cell.index()] as usize..self.starts[cell.index() + 1] as usize
-    }
 }
 
 /// The writes of some cells, while they are sorted: one list for each, one behind the other.
@@ -121,6 +112,10 @@ impl Values {
         self.high.push((value >> u32::BITS) as u32);
     }
 
+    fn len(&self) -> usize {
+        self.low.len()
+    }
+
     fn end(&mut self) {
         self.low.end();
         self.high.end();
@@ -151,7 +146,10 @@ impl Writers {
     pub fn of(trace: &Trace) -> Writers {
         let cells = trace.cells().len();
         let mut found = Writers {
-            repeated: vec![0; trace.len().div_ceil(u64::BITS as usize)],
+            starts: vec![0],
+            value_starts: vec![0],
+            ascends: Bits::none_of(cells),
+            repeated: Bits::none_of(trace.len()),
             by: vec![By::Nobody; cells],
             ..Writers::default()
         };
@@ -159,18 +157,19 @@ impl Writers {
         for region in Region::all(cells, writes) {
             found.region(trace, &region);
         }
-        found.all.end();
-        found.valued.end();
+        found.items.shrink_to_fit();
+        found.starts.shrink_to_fit();
+        found.value_starts.shrink_to_fit();
         found.values.end();
         found
     }
 
     fn region(&mut self, trace: &Trace, region: &Region) {
-        let cells = &trace.cells()[region.cells.clone()];
-        let mut counts = vec![0; cells.len()];
+        let contested: Vec<bool> = trace.cells()[region.cells.clone()].iter().map(Cell::contested).collect();
+        let mut counts = vec![0; contested.len()];
         for (write, touched) in region.accesses() {
             let thread = trace.thread(write);
-            for cell in touched.filter(|&cell| cells[cell].contested()) {
+            for cell in touched.filter(|&cell| contested[cell]) {
                 let by = &mut self.by[region.cells.start + cell];
                 *by = match *by {
                     By::Nobody => By::One(thread),
@@ -180,62 +179,84 @@ impl Writers {
                 counts[cell] += 1;
             }
         }
-        let mut sorting = Sorting::new(&counts);
-        // A block is freed once.
-        let mut frees: Vec<Option<EventId>> = vec![None; cells.len()];
-        for (write, touched) in region.accesses() {
-            let access = trace.access(write).filter(|access| access.kind.writes_value());
-            // A free may touch millions of cells, and leaves no value.
-            let Some(access) = access else {
-                self.repeat(write);
-                for cell in touched.filter(|&cell| cells[cell].contested()) {
-                    frees[cell] = Some(write);
-                    sorting.push(cell, write, 0);
+        for cells in Region::at_once(&counts) {
+            let mut sorting = Sorting::new(&counts[cells.clone()]);
+            // A block is freed once.
+            let mut frees: Vec<Option<EventId>> = vec![None; cells.len()];
+            for (write, touched) in region.accesses() {
+                let touched = touched.start.max(cells.start)..touched.end.min(cells.end);
+                if touched.is_empty() {
+                    continue;
                 }
-                continue;
-            };
-            for used in trace.uses(access) {
-                let cell = used.cell.index().wrapping_sub(region.cells.start);
-                if touched.contains(&cell) && cells[cell].contested() {
-                    sorting.push(cell, write, used.written);
+                let access = trace.access(write).filter(|access| access.kind.writes_value());
+                // A free may touch millions of cells, and leaves no value.
+                let Some(access) = access else {
+                    self.repeated.set(write.index());
+                    for cell in touched.filter(|&cell| contested[cell]) {
+                        frees[cell - cells.start] = Some(write);
+                        sorting.push(cell - cells.start, write, 0);
+                    }
+                    continue;
+                };
+                for used in trace.uses(access) {
+                    let cell = used.cell.index().wrapping_sub(region.cells.start);
+                    if touched.contains(&cell) && contested[cell] {
+                        sorting.push(cell - cells.start, write, used.written);
+                    }
                 }
             }
+            self.sorted(region.cells.start + cells.start, &sorting, &frees);
         }
+    }
+
+    /// Goes on by some cells from this one on: with their writes in the order of π, and what frees them.
+    fn sorted(&mut self, first: usize, sorting: &Sorting, frees: &[Option<EventId>]) {
         let mut valued: Vec<(u64, EventId)> = Vec::new();
         let mut begin = 0;
-        for (&end, free) in sorting.next.iter().zip(&frees) {
-            self.all.push(sorting.events[begin..end].iter().copied());
+        for ((cell, &end), free) in (first..).zip(&sorting.next).zip(frees) {
+            let all = &sorting.events[begin..end];
             valued.clear();
             valued.extend(sorting.list(begin..end).filter(|&(_, write)| Some(write) != *free));
             valued.sort_unstable();
             for alike in valued.chunk_by(|a, b| a.0 == b.0).filter(|alike| alike.len() > 1) {
-                alike.iter().for_each(|&(_, write)| self.repeat(write));
+                alike.iter().for_each(|&(_, write)| self.repeated.set(write.index()));
             }
-            self.valued.push(valued.iter().map(|&(_, write)| write));
+            self.items.extend_from_slice(all);
+            let by_value = || valued.iter().map(|&(_, write)| write);
+            if all.iter().copied().take(valued.len()).eq(by_value()) {
+                self.ascends.set(cell);
+            } else {
+                self.items.extend(by_value());
+            }
+            self.starts.push(self.items.len() as u32);
             valued.iter().for_each(|&(value, _)| self.values.push(value));
+            self.value_starts.push(self.values.len() as u32);
             begin = end;
         }
-    }
-
-    /// A write leaves no value, or one that another one leaves as well.
-    fn repeat(&mut self, write: EventId) {
-        let (word, bit) = bit_of(write);
-        self.repeated[word] |= bit;
     }
 
     /// Whether a write leaves a value that no other one does in any contested cell that it writes.
     #[must_use]
     #[inline]
     pub fn is_only(&self, write: EventId) -> bool {
-        let (word, bit) = bit_of(write);
-        self.repeated.get(word).is_some_and(|word| word & bit == 0)
+        !self.repeated.has(write.index())
+    }
+
+    /// The places of a cell's values.
+    #[inline]
+    fn places(&self, cell: CellId) -> Range<usize> {
+        self.value_starts[cell.index()] as usize..self.value_starts[cell.index() + 1] as usize
     }
 
     /// The writes of a contested cell, frees among them, in the order of π.
     #[must_use]
     #[inline]
     pub fn writes(&self, cell: CellId) -> &[EventId] {
-        &self.all.items[self.all.range(cell)]
+        let items = &self.items[self.starts[cell.index()] as usize..self.starts[cell.index() + 1] as usize];
+        match self.ascends.has(cell.index()) {
+            true => items,
+            false => &items[..items.len() - self.places(cell).len()],
+        }
     }
 
     /// Whether no other thread writes a cell: what this one reads there is the same in every order.
@@ -252,7 +273,7 @@ impl Writers {
     /// The writes that leave a value in a contested cell, in the order of π.
     #[must_use]
     pub fn writes_of(&self, cell: CellId, value: u64) -> &[EventId] {
-        let range = self.valued.range(cell);
+        let range = self.places(cell);
         let from = self.values.first_from(range.clone(), value);
         // Most values are left once, if at all.
         let is_it = |place: usize| place < range.end && self.values.at(place) == value;
@@ -264,11 +285,10 @@ impl Writers {
                 None => range.end,
             },
         };
-        &self.valued.items[from..until]
+        let begin = match self.ascends.has(cell.index()) {
+            true => self.starts[cell.index()] as usize,
+            false => self.starts[cell.index() + 1] as usize - range.len(),
+        };
+        &self.items[begin + (from - range.start)..begin + (until - range.start)]
     }
-}
-
-fn bit_of(event: EventId) -> (usize, u64) {
-    let bits = u64::BITS as usize;
-    (event.index() / bits, 1 << (event.index() % bits))
 }
