@@ -124,11 +124,16 @@ impl MustHappenBefore {
         // Two of these side by side would be the most that an analysis ever holds.
         let MustHappenBefore {
             clocks,
-            mut incoming,
+            incoming,
             rounds,
         } = self;
         drop(clocks);
-        incoming.extend(further);
+        // To the longer list, since another one beside it would be as much.
+        let (mut incoming, shorter) = match incoming.len() < further.len() {
+            true => (further, incoming),
+            false => (incoming, further),
+        };
+        incoming.extend(shorter);
         // What the relation rests on is among its edges already, and its rounds.
         let barriers = rounds.exits.values().map(|&((barrier, _), _)| barrier).collect();
         drop(rounds);
