@@ -113,10 +113,6 @@ impl Recording for Trace {
         })
     }
 
-    fn is_of_memory(&self, event: EventId) -> bool {
-        self.is_access(event)
-    }
-
     fn threads(&self) -> usize {
         self.threads()
     }
