@@ -3,7 +3,9 @@
 //! Who creates which thread, how many arrive in each round of a barrier, which end a wait has; and, for a trace that
 //! begins in the middle of a run, what held before its first event.
 
-use crate::recording::{Recording, all};
+use crate::marked::Marked;
+use crate::recording::{Access, Recording};
+use columns::Excerpt;
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 use trace_format::{EventId, ObjectId, Op, ThreadId, WaitOutcome};
@@ -40,91 +42,133 @@ pub(crate) struct Facts {
     /// Locks that a thread gave back while, as far as the trace tells, it did not hold them. Only where that is
     /// declared.
     handed_over: HashSet<ObjectId>,
+    /// The events that decide whether the trace is an execution: all but those accesses and frees that have others of
+    /// their thread before them, and no end of it.
+    pub(crate) deciding: Marked,
 }
 
-impl Facts {
-    pub(crate) fn of(recording: &dyn Recording) -> Facts {
-        let mut facts = Facts {
-            last: vec![None; recording.threads()],
-            ..Facts::default()
-        };
-        let mut counts = vec![0; recording.threads()];
-        let foreign_unlock = recording.tables().meta.foreign_unlock;
-        let mut locks = Locks::default();
-        let mut outputs: HashMap<ObjectId, BTreeMap<ThreadId, EventId>> = HashMap::new();
-        let mut notified: HashSet<ObjectId> = HashSet::new();
-        // By thread: the waits that it has begun and not ended.
-        let mut open: HashMap<ThreadId, Vec<(EventId, ObjectId, ObjectId)>> = HashMap::new();
-        for event in all(recording) {
-            let thread = recording.thread(event);
-            let count = &mut counts[thread.index()];
-            assert_eq!(recording.program_order(thread).get(*count), Some(event));
-            *count += 1;
-            facts.last[thread.index()] = Some(event);
-            if recording.is_of_memory(event) {
-                continue;
-            }
-            let op = recording.op(event);
-            if let Some(object) = given(op) {
-                facts.givers.entry(object).or_default().insert(thread);
-            }
-            match op {
-                Op::Fork { child } => drop(facts.forks.entry(child).or_insert(event)),
-                Op::BarrierEnter { barrier, round } => *facts.arrivals.entry((barrier, round)).or_default() += 1,
-                Op::Output { source } => drop(outputs.entry(source).or_default().insert(thread, event)),
-                Op::Input { source, .. } => {
-                    facts.inputs.entry(source).or_default().push(event);
-                    if let Some(last) = outputs.get(&source) {
-                        let mut last: Vec<EventId> = last.values().copied().collect();
-                        last.sort_unstable();
-                        facts.outputs.insert(event, last);
-                    }
-                }
-                Op::Acquire { lock, .. } => drop(locks.taken.insert(lock)),
-                Op::AcquireShared { lock, .. } => locks.read(lock, thread),
-                Op::Release { lock } => facts.held.extend(locks.give_back(lock, thread, foreign_unlock)),
-                Op::Notify { condition } | Op::NotifyAll { condition } => drop(notified.insert(condition)),
-                Op::WaitBegin { condition, lock } => {
-                    facts.held.extend(locks.give_back(lock, thread, foreign_unlock));
-                    open.entry(thread).or_default().push((event, condition, lock));
-                }
-                Op::WaitEnd {
-                    condition,
-                    lock,
-                    outcome,
-                    ..
-                } => {
-                    locks.taken.insert(lock);
-                    let open = open.entry(thread).or_default();
-                    let begun = open.iter().rposition(|&(_, on, with)| (on, with) == (condition, lock));
-                    if let Some(begun) = begun {
-                        facts.wait_ends.insert(open[begun].0, (event, outcome));
-                        // What was begun within it never ends.
-                        open.truncate(begun);
-                    } else if *count == 1 {
-                        // Only what a thread did before all else can have begun before the trace.
-                        facts.waiting.push(WaitingFromStart {
-                            condition,
-                            thread,
-                            end: event,
-                            outcome,
-                            woken: !notified.contains(&condition),
-                        });
-                    }
-                }
-                _ => {}
-            }
+/// The walk that finds them.
+#[derive(Debug)]
+pub(crate) struct Walk<'t> {
+    facts: Facts,
+    /// By thread: the events that the recording lists and this walk has not seen.
+    left: Vec<Excerpt<'t, EventId>>,
+    /// By thread: whether one of them was an end.
+    ended: Vec<bool>,
+    foreign_unlock: bool,
+    locks: Locks,
+    outputs: HashMap<ObjectId, BTreeMap<ThreadId, EventId>>,
+    notified: HashSet<ObjectId>,
+    /// By thread: the waits that it has begun and not ended.
+    open: HashMap<ThreadId, Vec<(EventId, ObjectId, ObjectId)>>,
+}
+
+impl<'t> Walk<'t> {
+    pub(crate) fn new(recording: &'t dyn Recording) -> Walk<'t> {
+        let threads = recording.threads();
+        let all = (0..threads as u32).map(ThreadId);
+        Walk {
+            facts: Facts {
+                last: vec![None; threads],
+                deciding: Marked::with_room_for(recording.events()),
+                ..Facts::default()
+            },
+            left: all.map(|thread| recording.program_order(thread)).collect(),
+            ended: vec![false; threads],
+            foreign_unlock: recording.tables().meta.foreign_unlock,
+            locks: Locks::default(),
+            outputs: HashMap::new(),
+            notified: HashSet::new(),
+            open: HashMap::new(),
         }
-        for (thread, count) in (0..).map(ThreadId).zip(counts) {
-            assert_eq!(recording.program_order(thread).len(), count);
+    }
+
+    /// Goes on by an event.
+    ///
+    /// # Panics
+    /// If the recording lists another one as its thread's next.
+    pub(crate) fn see(&mut self, event: EventId, thread: ThreadId, op: Op) {
+        let number = thread.index();
+        assert_eq!(self.left[number].next(), Some(event));
+        let is_first = self.facts.last[number].replace(event).is_none();
+        let is_of_memory = Access::of(op).is_some() || matches!(op, Op::Free { .. });
+        let decides = !is_of_memory || is_first || self.ended[number];
+        self.facts.deciding.push(event, decides);
+        if !is_of_memory {
+            self.operation(event, thread, op, is_first);
         }
+    }
+
+    fn operation(&mut self, event: EventId, thread: ThreadId, op: Op, is_first: bool) {
+        let (facts, locks, foreign_unlock) = (&mut self.facts, &mut self.locks, self.foreign_unlock);
+        if let Some(object) = given(op) {
+            facts.givers.entry(object).or_default().insert(thread);
+        }
+        match op {
+            Op::End => self.ended[thread.index()] = true,
+            Op::Fork { child } => drop(facts.forks.entry(child).or_insert(event)),
+            Op::BarrierEnter { barrier, round } => *facts.arrivals.entry((barrier, round)).or_default() += 1,
+            Op::Output { source } => drop(self.outputs.entry(source).or_default().insert(thread, event)),
+            Op::Input { source, .. } => {
+                facts.inputs.entry(source).or_default().push(event);
+                if let Some(last) = self.outputs.get(&source) {
+                    let mut last: Vec<EventId> = last.values().copied().collect();
+                    last.sort_unstable();
+                    facts.outputs.insert(event, last);
+                }
+            }
+            Op::Acquire { lock, .. } => drop(locks.taken.insert(lock)),
+            Op::AcquireShared { lock, .. } => locks.read(lock, thread),
+            Op::Release { lock } => facts.held.extend(locks.give_back(lock, thread, foreign_unlock)),
+            Op::Notify { condition } | Op::NotifyAll { condition } => drop(self.notified.insert(condition)),
+            Op::WaitBegin { condition, lock } => {
+                facts.held.extend(locks.give_back(lock, thread, foreign_unlock));
+                self.open.entry(thread).or_default().push((event, condition, lock));
+            }
+            Op::WaitEnd {
+                condition,
+                lock,
+                outcome,
+                ..
+            } => {
+                locks.taken.insert(lock);
+                let open = self.open.entry(thread).or_default();
+                let begun = open.iter().rposition(|&(_, on, with)| (on, with) == (condition, lock));
+                if let Some(begun) = begun {
+                    facts.wait_ends.insert(open[begun].0, (event, outcome));
+                    // What was begun within it never ends.
+                    open.truncate(begun);
+                } else if is_first {
+                    // Only what a thread did before all else can have begun before the trace.
+                    facts.waiting.push(WaitingFromStart {
+                        condition,
+                        thread,
+                        end: event,
+                        outcome,
+                        woken: !self.notified.contains(&condition),
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// No event follows.
+    ///
+    /// # Panics
+    /// If the recording lists further ones.
+    pub(crate) fn end(self, recording: &dyn Recording) -> Facts {
+        assert!(self.left.iter().all(Excerpt::is_empty));
+        let mut facts = self.facts;
         facts.hold_in_one_mode();
-        if foreign_unlock {
+        if self.foreign_unlock {
             facts.handed_over = facts.given_back_for_others(recording);
         }
         facts
     }
+}
 
+impl Facts {
     /// The locks that some thread gives back without holding them.
     fn given_back_for_others(&self, recording: &dyn Recording) -> HashSet<ObjectId> {
         let mut found = HashSet::new();
@@ -134,7 +178,7 @@ impl Facts {
         }
         // By the end of a wait: how deep the thread held the lock.
         let mut kept: HashMap<EventId, u32> = HashMap::new();
-        for event in all(recording).filter(|&event| !recording.is_of_memory(event)) {
+        for event in self.deciding.all() {
             let thread = recording.thread(event);
             match recording.op(event) {
                 Op::Acquire { lock, .. } | Op::AcquireShared { lock, .. } => {
@@ -220,7 +264,7 @@ fn given(op: Op) -> Option<ObjectId> {
 }
 
 /// Finds the locks that are given back although nobody took them before.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Locks {
     taken: HashSet<ObjectId>,
     taken_shared: HashSet<ObjectId>,

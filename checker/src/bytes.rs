@@ -5,7 +5,7 @@
 //! other, so that an access is a run of numbers. Everything else in this crate speaks of bytes by these numbers.
 
 use crate::overlay::Overlay;
-use crate::recording::{Access, Recording, walk};
+use crate::recording::{Access, Recording};
 use crate::shadow::Shadow;
 use columns::{Column, Cursor};
 use hashbrown::HashMap;
@@ -28,11 +28,22 @@ pub(crate) struct Block {
     pub(crate) free: Option<EventId>,
 }
 
-/// The bytes of one access, wherever it recurs.
+/// The bytes of one access, wherever it recurs, or of a block that is freed.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     block: BlockId,
+    len: u32,
     first: usize,
+}
+
+impl Span {
+    fn of(block: BlockId, bytes: Range<usize>) -> Span {
+        Span {
+            block,
+            len: u32::try_from(bytes.len()).expect("a trace has fewer bytes"),
+            first: bytes.start,
+        }
+    }
 }
 
 /// The bytes of a trace.
@@ -44,9 +55,9 @@ pub(crate) struct Bytes {
     /// By byte, and one behind the last: whether some access begins there, or ends before it. From one such byte to the
     /// next, all are always touched together.
     bounds: Vec<bool>,
+    /// From the second one on: the first is none.
     spans: Vec<Span>,
-    /// By event: its span, if it is an access; the block that it frees; [`NONE`]. And one, so that most are near to each
-    /// other.
+    /// By event: the number of its span; 0 if it is neither an access nor frees a block that lives.
     of_event: Column,
     /// Allocations over bytes of a block that lives, other than of stacks: the event, and what began that block.
     pub(crate) overlaps: Vec<(EventId, Option<EventId>)>,
@@ -54,9 +65,9 @@ pub(crate) struct Bytes {
     pub(crate) given_away: Vec<(BlockId, u64)>,
     /// The uses of objects, in their order.
     pub(crate) uses: Vec<EventId>,
+    /// The frees and destructions, in theirs.
+    pub(crate) ends: Vec<EventId>,
 }
-
-const NONE: u32 = u32::MAX;
 
 /// How many of so many bytes from an address on there are.
 fn inside(addr: u64, size: u8) -> u8 {
@@ -70,124 +81,181 @@ pub(crate) struct Touched {
     pub(crate) bytes: Range<usize>,
 }
 
-impl Bytes {
-    pub(crate) fn of(recording: &dyn Recording) -> Bytes {
-        let native = !recording.tables().modules.is_empty();
-        let mut bytes = Bytes {
-            blocks: vec![Block {
-                alloc: None,
-                stack_of: None,
-                bytes: 0..0,
-                free: None,
-            }],
-            count: 0,
-            bounds: Vec::new(),
-            spans: Vec::new(),
-            of_event: Column::default(),
-            overlaps: Vec::new(),
-            given_away: Vec::new(),
-            uses: Vec::new(),
+/// The walk that finds them.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    bytes: Bytes,
+    /// Whether the recording is of a native program.
+    native: bool,
+    owners: Overlay<BlockId>,
+    /// From the first byte that some stack has had to the last.
+    stacks: (u64, u64),
+    /// The last block that began at each address.
+    begun: HashMap<u64, BlockId>,
+    /// Block, first byte, length of each span; of those of frees, there is no length yet.
+    keys: Vec<(BlockId, u64, u8)>,
+    /// The number of the next span that begins at the same byte of the block, or 0.
+    others: Vec<u32>,
+    /// By first byte, the same of what lies there now.
+    by_first: Shadow,
+    /// The spans of frees.
+    freed: Vec<u32>,
+    /// By thread that has had an event: whether that was one only, a `begin`.
+    just_begun: Vec<Option<bool>>,
+}
+
+impl Walk {
+    pub(crate) fn new(recording: &dyn Recording) -> Walk {
+        Walk {
+            bytes: Bytes {
+                blocks: vec![Block {
+                    alloc: None,
+                    stack_of: None,
+                    bytes: 0..0,
+                    free: None,
+                }],
+                count: 0,
+                bounds: Vec::new(),
+                spans: Vec::new(),
+                of_event: Column::default(),
+                overlaps: Vec::new(),
+                given_away: Vec::new(),
+                uses: Vec::new(),
+                ends: Vec::new(),
+            },
+            native: !recording.tables().modules.is_empty(),
+            owners: Overlay::new(),
+            stacks: (u64::MAX, 0),
+            begun: HashMap::new(),
+            keys: vec![(0, 0, 0)],
+            others: vec![0],
+            by_first: Shadow::default(),
+            freed: Vec::new(),
+            just_begun: vec![None; recording.threads()],
+        }
+    }
+
+    /// Goes on by an event.
+    pub(crate) fn see(&mut self, event: EventId, thread: ThreadId, op: Op) {
+        let begun = &mut self.just_begun[thread.index()];
+        let first = begun.is_none();
+        let is_stack = begun.replace(first && op == Op::Begin) == Some(true);
+        match op {
+            Op::Use { .. } => self.bytes.uses.push(event),
+            Op::Free { .. } | Op::Destroy { .. } => self.bytes.ends.push(event),
+            _ => {}
+        }
+        let number = match op {
+            Op::Alloc { addr, size } => {
+                self.alloc(event, addr, size, is_stack.then_some(thread));
+                None
+            }
+            Op::Free { addr } => self.free(event, addr),
+            op => Access::of(op).map(|access| self.access(access)),
         };
-        let mut owners: Overlay<BlockId> = Overlay::new();
-        // From the first byte that some stack has had to the last.
-        let mut stacks = (u64::MAX, 0);
-        // The last block that began at each address.
-        let mut begun: HashMap<u64, BlockId> = HashMap::new();
-        // Block, first byte, length of each span; and the next span that begins at the same byte of the block: its number
-        // and one, or 0.
-        let mut keys: Vec<(BlockId, u64, u8)> = Vec::new();
-        let mut others: Vec<u32> = Vec::new();
-        // By first byte, the same of what lies there now.
-        let mut by_first = Shadow::default();
-        // By thread that has had an event: whether that was one only, a `begin`.
-        let mut just_begun: Vec<Option<bool>> = Vec::new();
-        walk(recording, |event, thread, op| {
-            if thread.index() >= just_begun.len() {
-                just_begun.resize(thread.index() + 1, None);
-            }
-            let first = just_begun[thread.index()].is_none();
-            let begun_before = just_begun[thread.index()].replace(first && op == Op::Begin);
-            let is_stack = begun_before == Some(true);
-            if let Op::Use { .. } = op {
-                bytes.uses.push(event);
-            }
-            let number = match op {
-                Op::Alloc { addr, size } => {
-                    let id = bytes.blocks.len() as BlockId;
-                    let end = addr.saturating_add(size.max(1));
-                    let covered = owners.put(addr, end, id);
-                    by_first.clear(addr, end);
-                    if is_stack {
-                        stacks = (stacks.0.min(addr), stacks.1.max(end));
-                    }
-                    let lives = covered
-                        .iter()
-                        .find(|&&block| bytes.blocks[block as usize].free.is_none());
-                    if let Some(&lives) = lives.filter(|_| !is_stack) {
-                        bytes.overlaps.push((event, bytes.blocks[lives as usize].alloc));
-                    }
-                    begun.insert(addr, id);
-                    bytes.blocks.push(Block {
-                        alloc: Some(event),
-                        stack_of: is_stack.then_some(thread),
-                        bytes: 0..0,
-                        free: None,
-                    });
-                    NONE
-                }
-                Op::Free { addr } => {
-                    let id = begun.get(&addr).copied();
-                    let id = id.filter(|&id| bytes.blocks[id as usize].free.is_none());
-                    if let Some(id) = id {
-                        bytes.blocks[id as usize].free = Some(event);
-                    }
-                    id.unwrap_or(NONE)
-                }
-                op => match Access::of(op) {
-                    Some(access) => {
-                        let (addr, size) = (access.mem.addr, access.mem.size);
-                        let size = inside(addr, size);
-                        let first = by_first.at(addr);
-                        let mut number = *first;
-                        while number != 0 && keys[number as usize - 1].2 != size {
-                            number = others[number as usize - 1];
-                        }
-                        if number == 0 {
-                            keys.push((owners.get(addr).unwrap_or(0), addr, size));
-                            number = keys.len() as u32;
-                            others.push(std::mem::replace(first, number));
-                        }
-                        let block = keys[number as usize - 1].0;
-                        if let Some(value) = access.leaves.filter(|_| native && access.mem.size == 8)
-                            && (stacks.0..stacks.1).contains(&value)
-                            && let Some(into) = owners.get(value).filter(|&into| into != block)
-                            && bytes.blocks[into as usize].stack_of.is_some()
-                        {
-                            bytes.given_away.push((into, value));
-                        }
-                        number - 1
-                    }
-                    None => NONE,
-                },
-            };
-            bytes.of_event.push(number.wrapping_add(1));
+        self.bytes.of_event.push(number.unwrap_or(0));
+    }
+
+    fn alloc(&mut self, event: EventId, addr: u64, size: u64, stack_of: Option<ThreadId>) {
+        let bytes = &mut self.bytes;
+        let id = bytes.blocks.len() as BlockId;
+        let end = addr.saturating_add(size.max(1));
+        let covered = self.owners.put(addr, end, id);
+        self.by_first.clear(addr, end);
+        if stack_of.is_some() {
+            self.stacks = (self.stacks.0.min(addr), self.stacks.1.max(end));
+        }
+        let lives = covered
+            .iter()
+            .find(|&&block| bytes.blocks[block as usize].free.is_none());
+        if let Some(&lives) = lives.filter(|_| stack_of.is_none()) {
+            bytes.overlaps.push((event, bytes.blocks[lives as usize].alloc));
+        }
+        self.begun.insert(addr, id);
+        bytes.blocks.push(Block {
+            alloc: Some(event),
+            stack_of,
+            bytes: 0..0,
+            free: None,
         });
+    }
+
+    /// The number of a free's span, if a block that lives begins there.
+    fn free(&mut self, event: EventId, addr: u64) -> Option<u32> {
+        let id = *self.begun.get(&addr)?;
+        let block = &mut self.bytes.blocks[id as usize];
+        if block.free.is_some() {
+            return None;
+        }
+        block.free = Some(event);
+        let number = self.new_span((id, addr, 0));
+        self.freed.push(number);
+        Some(number)
+    }
+
+    fn new_span(&mut self, key: (BlockId, u64, u8)) -> u32 {
+        self.keys.push(key);
+        self.others.push(0);
+        self.keys.len() as u32 - 1
+    }
+
+    /// The number of an access's span.
+    fn access(&mut self, access: Access) -> u32 {
+        let addr = access.mem.addr;
+        let size = inside(addr, access.mem.size);
+        let first = *self.by_first.at(addr);
+        let mut number = first;
+        while number != 0 && self.keys[number as usize].2 != size {
+            number = self.others[number as usize];
+        }
+        if number == 0 {
+            number = self.new_span((self.owners.get(addr).unwrap_or(0), addr, size));
+            self.others[number as usize] = first;
+            *self.by_first.at(addr) = number;
+        }
+        let block = self.keys[number as usize].0;
+        if let Some(value) = access.leaves.filter(|_| self.native && access.mem.size == 8)
+            && (self.stacks.0..self.stacks.1).contains(&value)
+            && let Some(into) = self.owners.get(value).filter(|&into| into != block)
+            && self.bytes.blocks[into as usize].stack_of.is_some()
+        {
+            self.bytes.given_away.push((into, value));
+        }
+        number
+    }
+
+    /// No event follows.
+    pub(crate) fn end(self) -> Bytes {
+        let Walk {
+            mut bytes, keys, freed, ..
+        } = Walk {
+            // What lies where nobody asks any more.
+            by_first: Shadow::default(),
+            others: Vec::new(),
+            ..self
+        };
         bytes.of_event.end();
         bytes.number(&keys);
+        for number in freed {
+            let block = keys[number as usize].0;
+            bytes.spans[number as usize] = Span::of(block, bytes.blocks[block as usize].bytes.clone());
+        }
         bytes.given_away.sort_unstable();
         bytes.given_away.dedup();
         bytes
     }
+}
 
+impl Bytes {
     /// Numbers the bytes that the spans cover, block by block, and ascending in each.
     fn number(&mut self, keys: &[(BlockId, u64, u8)]) {
-        let mut order: Vec<usize> = (0..keys.len()).collect();
-        order.sort_unstable_by_key(|&number| keys[number]);
-        self.spans = vec![Span { block: 0, first: 0 }; keys.len()];
+        let mut order: Vec<u32> = (0..keys.len() as u32).collect();
+        order.sort_unstable_by_key(|&number| keys[number as usize]);
+        self.spans = vec![Span::of(0, 0..0); keys.len()];
         // The stretch of neighboring bytes so far: its block, where it begins, the number there, and where it ends.
         let (mut block, mut from, mut first, mut until) = (0, 0, 0, 0);
         for number in order {
-            let (of, addr, size) = keys[number];
+            let (of, addr, size) = keys[number as usize];
             let size = u64::from(size);
             if of != block || addr > until {
                 if of != block {
@@ -198,15 +266,13 @@ impl Bytes {
             until = until.max(addr + size);
             self.count = first + (until - from) as usize;
             self.blocks[of as usize].bytes.end = self.count;
-            self.spans[number] = Span {
-                block,
-                first: first + (addr - from) as usize,
-            };
+            let begin = first + (addr - from) as usize;
+            self.spans[number as usize] = Span::of(block, begin..begin + size as usize);
         }
         self.bounds = vec![false; self.count + 1];
-        for (span, &(_, _, size)) in self.spans.iter().zip(keys) {
+        for span in &self.spans {
             self.bounds[span.first] = true;
-            self.bounds[span.first + usize::from(size)] = true;
+            self.bounds[span.first + span.len as usize] = true;
         }
     }
 
@@ -215,29 +281,32 @@ impl Bytes {
         bytes.filter(|&byte| self.bounds[byte])
     }
 
-    /// What an event, which does `op`, touches: nothing, if it is neither an access nor frees a block that lives.
-    pub(crate) fn touched(&self, event: EventId, op: Op) -> Option<Touched> {
-        self.touched_as(self.of_event.at(event.index()), op)
+    /// What an event touches: nothing, if it is neither an access nor frees a block that lives. A free touches all of
+    /// its block.
+    pub(crate) fn touched(&self, event: EventId) -> Option<Touched> {
+        self.touched_by(self.of_event.at(event.index()))
     }
 
-    /// What is known of each event, for walks over all of them.
+    /// The number of each event's span, for walks over all of them.
     pub(crate) fn cursor(&self) -> Cursor<'_> {
         self.of_event.cursor()
     }
 
-    /// As [`touched`](Self::touched), on such a walk, which has found this for the event.
-    pub(crate) fn touched_as(&self, number: u32, op: Op) -> Option<Touched> {
-        let number = number.wrapping_sub(1);
-        if let Some(access) = Access::of(op) {
-            let Span { block, first } = self.spans[number as usize];
-            let bytes = first..first + usize::from(inside(access.mem.addr, access.mem.size));
-            return Some(Touched { block, bytes });
+    /// What the events of a span touch.
+    pub(crate) fn touched_by(&self, number: u32) -> Option<Touched> {
+        if number == 0 {
+            return None;
         }
-        // A free covers all of its block.
-        (number != NONE).then(|| Touched {
-            block: number,
-            bytes: self.blocks[number as usize].bytes.clone(),
-        })
+        let Span { block, first, len } = self.spans[number as usize];
+        let bytes = first..first + len as usize;
+        Some(Touched { block, bytes })
+    }
+
+    /// By span, whether something is so of one of its bytes.
+    pub(crate) fn spans_with(&self, is_so: &[bool]) -> Vec<bool> {
+        let spans = self.spans.iter();
+        let bytes = spans.map(|span| &is_so[span.first..][..span.len as usize]);
+        bytes.map(|bytes| bytes.contains(&true)).collect()
     }
 
     /// What allocates a block; `None` for what was always there.

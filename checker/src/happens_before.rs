@@ -310,7 +310,7 @@ impl<'t, K: Knowledge> HappensBefore<'t, K> {
 
     fn access(&mut self, event: EventId, op: Op, thread: ThreadId) {
         let own = thread.index();
-        let Some(touched) = self.checker.bytes.touched(event, op) else {
+        let Some(touched) = self.checker.bytes.touched(event) else {
             return;
         };
         let alloc = self.checker.bytes.alloc_of(touched.block);

@@ -7,8 +7,8 @@
 //!
 //! 1. It is given a [`Recording`]: each event as it stands in the file, the tables, and a list of each thread's events,
 //!    which it compares with them; nothing else that follows from these.
-//! 2. `before` walks over the events once: who creates whom, which end a wait has, and what held before the first
-//!    event.
+//! 2. One walk over the events serves both `before` and `bytes`. `before` learns who creates whom, which end a wait has,
+//!    and what held before the first event.
 //! 3. `bytes` gives each byte of each life of an address a number, so that an access is a run of numbers. There are no
 //!    cells: a read compares bytes, a write stores bytes, and two accesses conflict if they share one.
 //! 4. `unrecorded` finds what each byte held at first, which bytes code that leaves no events changes, and the place
@@ -20,7 +20,7 @@
 //!    race, both accesses are next in their threads, enabled and in conflict; for an unordered race `happens_before`
 //!    goes along; of another value, the read is next, and memory holds that value; of a stale pointer, that is an
 //!    address that was freed. [`Checker::validate`] executes the
-//!    trace itself.
+//!    trace itself: its operations, since `unrecorded` leaves nothing that could forbid an access there.
 //!
 //! `tests/oracle` compares all of it with a second reading of the same page that shares no code with this one.
 //!
@@ -68,6 +68,7 @@ mod images;
 mod interrupted;
 mod lives;
 mod locks;
+mod marked;
 mod memory;
 mod outside;
 mod overlay;
@@ -108,7 +109,7 @@ use before::Facts;
 use bytes::{Bytes, Touched};
 use happens_before::HappensBefore;
 use lives::Lives;
-use recording::Access;
+use recording::{Access, walk};
 use schedule_format::Schedule;
 use trace_format::{EventId, ObjectId, Op, ThreadId};
 use unrecorded::Unrecorded;
@@ -131,8 +132,12 @@ impl<'t> Checker<'t> {
     /// Prepares to check schedules of a trace.
     #[must_use]
     pub fn new(recording: &'t dyn Recording) -> Checker<'t> {
-        let facts = Facts::of(recording);
-        let bytes = Bytes::of(recording);
+        let (mut facts, mut bytes) = (before::Walk::new(recording), bytes::Walk::new(recording));
+        walk(recording, |event, thread, op| {
+            facts.see(event, thread, op);
+            bytes.see(event, thread, op);
+        });
+        let (facts, bytes) = (facts.end(recording), bytes.end());
         let unrecorded = Unrecorded::of(recording, &facts, &bytes);
         let lives = Lives::of(recording, &bytes);
         let frees_reads = recording.tables().meta.control_flow_recorded && !unrecorded.any();
@@ -233,18 +238,13 @@ impl<'t> Checker<'t> {
     }
 
     fn touched(&self, event: EventId) -> Option<Touched> {
-        self.bytes.touched(event, self.recording.op(event))
+        self.bytes.touched(event)
     }
 
     /// Whether an event sees the value of a byte that unrecorded code changes.
     fn reads_external(&self, event: EventId) -> bool {
-        self.unrecorded.any() && self.sees_external(event, self.recording.op(event))
-    }
-
-    /// The same of an event that does `op`, where there are such bytes.
-    fn sees_external(&self, event: EventId, op: Op) -> bool {
-        let reads = Access::of(op).is_some_and(|access| access.sees.is_some());
-        let touched = self.bytes.touched(event, op).filter(|_| reads);
+        let reads = || Access::of(self.recording.op(event)).is_some_and(|access| access.sees.is_some());
+        let touched = self.touched(event).filter(|_| self.unrecorded.any() && reads());
         touched.is_some_and(|mut touched| touched.bytes.any(|byte| self.unrecorded.is_external(byte)))
     }
 

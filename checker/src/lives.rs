@@ -4,7 +4,7 @@
 //! of its object in the trace is not enabled behind it (`docs/SEMANTICS.md`, *use*).
 
 use crate::bytes::Bytes;
-use crate::recording::{Recording, all};
+use crate::recording::Recording;
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 use trace_format::{EventId, Op};
@@ -19,7 +19,7 @@ impl Lives {
     pub(crate) fn of(recording: &dyn Recording, bytes: &Bytes) -> Lives {
         // By byte that somebody uses: what ends it, from the last one on.
         let mut used: BTreeMap<usize, Vec<EventId>> = BTreeMap::new();
-        let touched = |event| bytes.touched(event, recording.op(event)).map(|touched| touched.bytes);
+        let touched = |event| bytes.touched(event).map(|touched| touched.bytes);
         for &event in &bytes.uses {
             used.extend(touched(event).into_iter().flatten().map(|byte| (byte, Vec::new())));
         }
@@ -27,7 +27,9 @@ impl Lives {
         if used.is_empty() {
             return Lives { ends };
         }
-        for event in all(recording).rev() {
+        let mut events: Vec<EventId> = bytes.uses.iter().chain(&bytes.ends).copied().collect();
+        events.sort_unstable();
+        for event in events.into_iter().rev() {
             match recording.op(event) {
                 Op::Free { .. } | Op::Destroy { .. } => {
                     if let Some(bytes) = touched(event) {

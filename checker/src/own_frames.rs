@@ -39,10 +39,14 @@ pub(crate) fn are_known(recording: &dyn Recording, facts: &Facts) -> bool {
     };
     let mut creators: HashSet<usize> = facts.forks().filter_map(module_at).collect();
     creators.retain(|&module| !is_known(&modules[module]));
-    if !creators.is_empty() {
-        // Code of which a plain access is recorded was instrumented.
-        let plain = |&event: &EventId| matches!(recording.op(event), Op::Read { .. } | Op::Write { .. });
-        for module in all(recording).filter(plain).filter_map(module_at) {
+    // Code of which a plain access is recorded was instrumented.
+    for event in all(recording) {
+        if creators.is_empty() {
+            break;
+        }
+        if matches!(recording.op(event), Op::Read { .. } | Op::Write { .. })
+            && let Some(module) = module_at(event)
+        {
             creators.remove(&module);
         }
     }

@@ -30,11 +30,6 @@ pub trait Recording: fmt::Debug + Sync {
         let mut events = events.map(EventId);
         events.try_for_each(|event| each(event, self.thread(event), self.op(event)))
     }
-    /// Whether an event accesses or frees memory: most do, and whoever wants to know no more need not be told what.
-    fn is_of_memory(&self, event: EventId) -> bool {
-        let op = self.op(event);
-        Access::of(op).is_some() || matches!(op, Op::Free { .. })
-    }
     /// Where in the code an event is.
     fn pc(&self, event: EventId) -> CodePosition;
     /// How many threads it has. That of every event is below.

@@ -18,6 +18,8 @@ use trace_format::{EventId, ObjectId, ObjectKind, Op, ThreadId, WaitOutcome};
 #[derive(Clone, Debug)]
 pub(crate) struct Progress<'a> {
     checker: &'a Checker<'a>,
+    /// How many events of the trace have happened, if these are the first ones in its order.
+    as_recorded: Option<u32>,
     /// By thread: how many of its events have happened.
     done: Vec<u32>,
 }
@@ -31,6 +33,9 @@ impl Progress<'_> {
     }
 
     pub(crate) fn executed(&self, event: EventId) -> bool {
+        if let Some(events) = self.as_recorded {
+            return event.0 < events;
+        }
         let thread = self.checker.recording.thread(event);
         // Events of a thread ascend.
         let next = self
@@ -60,8 +65,6 @@ pub struct State<'a> {
     pub(crate) checker: &'a Checker<'a>,
     pub(crate) progress: Progress<'a>,
     pub(crate) ended: Vec<bool>,
-    /// How many events of the trace have happened, if these are the first ones in its order.
-    as_recorded: Option<u32>,
     /// By thread: its first read that saw another value than in π. Only in traces that free reads.
     strayed: Vec<Option<EventId>>,
     // Ordered, so that what is listed from it does not depend on hashing.
@@ -79,10 +82,10 @@ impl<'a> State<'a> {
             checker,
             progress: Progress {
                 checker,
+                as_recorded: Some(0),
                 done: vec![0; threads],
             },
             ended: vec![false; threads],
-            as_recorded: Some(0),
             strayed: vec![None; threads],
             locks: BTreeMap::new(),
             conditions: BTreeMap::new(),
@@ -118,7 +121,6 @@ impl<'a> State<'a> {
             checker: self.checker,
             progress: self.progress.clone(),
             ended: self.ended.clone(),
-            as_recorded: self.as_recorded,
             strayed: self.strayed.clone(),
             locks: self.locks.clone(),
             conditions: self.conditions.clone(),
@@ -165,19 +167,36 @@ impl<'a> State<'a> {
     fn step_by(&mut self, event: EventId, op: Op, wakes: Option<ThreadId>) -> Result<Step, Violation> {
         let thread = self.checker.recording.thread(event);
         // Where all events before it in the trace have happened, and no others, it is the next one of its thread.
-        let as_recorded = self.as_recorded == Some(event.0);
+        let as_recorded = self.is_as_recorded(event);
         let ready = match as_recorded {
             true => self.there(thread),
             false => self.ready(event, thread),
         };
         match ready.and_then(|()| self.perform(event, op, thread, wakes)) {
             Ok(step) => {
-                self.as_recorded = as_recorded.then_some(event.0 + 1);
+                self.progress.as_recorded = as_recorded.then_some(event.0 + 1);
                 self.progress.done[thread.index()] += 1;
                 Ok(step)
             }
             Err(why) => Err(Violation { event, thread, why }),
         }
+    }
+
+    /// Whether all events before one in the trace have happened, and no others.
+    fn is_as_recorded(&self, event: EventId) -> bool {
+        self.progress.as_recorded == Some(event.0)
+    }
+
+    /// Goes on to an event of the trace itself, past accesses and frees that nothing forbids. What is in memory then, and
+    /// how many events of a thread have happened, is not known any more.
+    pub(crate) fn pass_to(&mut self, event: EventId) {
+        self.progress.as_recorded = Some(event.0);
+    }
+
+    /// Looks at all that an event needs, even if the order is that of the trace.
+    #[cfg(test)]
+    pub(crate) fn distrust(&mut self) {
+        self.progress.as_recorded = None;
     }
 
     /// Whether an event is the next one of its thread, and the thread is there.
@@ -195,8 +214,10 @@ impl<'a> State<'a> {
             return Err(Disabled::AfterEnd);
         }
         // Whoever has done something was created before it.
-        let first = self.progress.done[thread.index()] == 0;
-        match self.checker.facts.fork_of(thread).filter(|_| first) {
+        if self.progress.done[thread.index()] > 0 {
+            return Ok(());
+        }
+        match self.checker.facts.fork_of(thread) {
             Some(fork) if !self.progress.executed(fork) => Err(Disabled::NotForked { fork }),
             _ => Ok(()),
         }
@@ -304,18 +325,26 @@ impl<'a> State<'a> {
     }
 
     fn access(&mut self, event: EventId, op: Op, thread: ThreadId) -> Result<(), Disabled> {
+        let access = Access::of(op);
+        // In the trace itself, nothing forbids it (`validate`).
+        let as_recorded = self.is_as_recorded(event);
+        if as_recorded && access.is_some_and(|access| access.leaves.is_none()) {
+            return Ok(());
+        }
         // A free of what was never allocated touches nothing.
-        let Some(touched) = self.checker.bytes.touched(event, op) else {
+        let Some(touched) = self.checker.bytes.touched(event) else {
             return Ok(());
         };
-        self.allocated(touched.block)?;
-        self.in_place(event, thread)?;
-        let Some(access) = Access::of(op) else {
+        if !as_recorded {
+            self.allocated(touched.block)?;
+            self.in_place(event, thread)?;
+        }
+        let Some(access) = access else {
             self.memory.store(touched.bytes, None);
             return Ok(());
         };
         let strayed = &mut self.strayed[thread.index()];
-        if let Some(expected) = access.sees {
+        if let Some(expected) = access.sees.filter(|_| !as_recorded) {
             // What unrecorded code may have changed is not compared.
             let memory = &self.memory;
             let recorded = |byte: usize| !self.checker.unrecorded.is_external(byte);
@@ -428,15 +457,6 @@ impl<'a> State<'a> {
     pub fn value_at(&self, event: EventId) -> Option<u64> {
         let op = self.checker.recording.op(event);
         Access::of(op)?;
-        self.memory.value(self.checker.bytes.touched(event, op)?.bytes)
-    }
-
-    /// Whether memory holds what a read saw, by the recorded writes.
-    pub(crate) fn explains(&self, event: EventId) -> bool {
-        let op = self.checker.recording.op(event);
-        let sees = Access::of(op).and_then(|access| access.sees);
-        let touched = self.checker.bytes.touched(event, op);
-        let mut seen = sees.zip(touched).into_iter();
-        seen.all(|(value, touched)| self.memory.holds(touched.bytes, value))
+        self.memory.value(self.checker.bytes.touched(event)?.bytes)
     }
 }

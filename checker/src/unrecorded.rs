@@ -10,7 +10,7 @@ use crate::bytes::{Bytes, Touched};
 use crate::images::Images;
 use crate::memory::Contents;
 use crate::own_frames;
-use crate::recording::{Access, Recording, byte_of, walk};
+use crate::recording::{Access, Recording, all, byte_of, walk};
 use trace_format::{EventId, Op, ThreadId};
 
 /// The place that a pinned access keeps among the events of other threads.
@@ -30,6 +30,8 @@ pub(crate) struct Unrecorded {
     /// By byte: whether it shows a value that no recorded write explains.
     external: Vec<bool>,
     any: bool,
+    /// The first read that saw something else than what the recorded accesses before it left.
+    pub(crate) first_unexplained: Option<EventId>,
     /// Ascending.
     pins: Vec<(EventId, Pin)>,
 }
@@ -71,29 +73,29 @@ struct Valued {
 }
 
 impl Valued {
-    fn of(recording: &dyn Recording, bytes: &Bytes, event: EventId) -> Option<Valued> {
-        let op = recording.op(event);
-        Valued::with(op, || bytes.touched(event, op))
-    }
-
-    /// As [`of`](Self::of), of an event that does `op`, for somebody who knows how to find what that touches.
-    fn with(op: Op, touched: impl FnOnce() -> Option<Touched>) -> Option<Valued> {
+    /// Of an event that does `op`.
+    fn of(op: Op, touched: Option<Touched>) -> Option<Valued> {
         let access = Access::of(op);
         let valued = match access {
             Some(access) => access.sees.is_some() || access.leaves.is_some(),
             None => matches!(op, Op::Free { .. }),
         };
-        let touched = touched().filter(|_| valued)?;
+        let touched = touched.filter(|_| valued)?;
         Some(Valued { touched, access })
     }
 
-    /// Calls `each` with every event of a recording: its thread, itself, and what it sees and leaves.
-    fn walk(recording: &dyn Recording, bytes: &Bytes, mut each: impl FnMut(ThreadId, EventId, Option<Valued>)) {
-        let mut numbers = bytes.cursor();
-        walk(recording, |event, thread, op| {
+    /// All events of a recording: of those that touch one of some bytes, also what they see and leave.
+    fn at<'a>(
+        recording: &'a dyn Recording,
+        bytes: &'a Bytes,
+        some: &[bool],
+    ) -> impl Iterator<Item = (EventId, Option<Valued>)> + use<'a> {
+        let (some, mut numbers) = (bytes.spans_with(some), bytes.cursor());
+        all(recording).map(move |event| {
             let number = numbers.at(event.index());
-            each(thread, event, Valued::with(op, || bytes.touched_as(number, op)));
-        });
+            let valued = || Valued::of(recording.op(event), bytes.touched_by(number));
+            (event, some[number as usize].then(valued).flatten())
+        })
     }
 
     fn deeds(&self) -> impl Iterator<Item = Deed> {
@@ -124,6 +126,7 @@ impl Unrecorded {
             initial: Contents::unknown(bytes.count),
             external: vec![false; bytes.count],
             any: false,
+            first_unexplained: None,
             pins: Vec::new(),
         };
         // By byte: whether its first access saw what had been there all along.
@@ -149,6 +152,11 @@ impl Unrecorded {
         self.any && self.external[byte]
     }
 
+    /// The accesses that keep a place, in the order of the trace.
+    pub(crate) fn pinned(&self) -> impl Iterator<Item = EventId> + '_ {
+        self.pins.iter().map(|&(event, _)| event)
+    }
+
     /// The place that an access keeps.
     pub(crate) fn pin(&self, event: EventId) -> Option<Pin> {
         let at = self.pins.binary_search_by_key(&event, |&(pinned, _)| pinned).ok()?;
@@ -161,8 +169,10 @@ impl Unrecorded {
         // What the accesses so far leave, and which bytes had none.
         let mut contents = Contents::unknown(bytes.count);
         let mut untouched = vec![true; bytes.count];
-        Valued::walk(recording, bytes, |_, event, valued| {
-            let Some(valued) = valued else { return };
+        let mut numbers = bytes.cursor();
+        walk(recording, |event, _, op| {
+            let touched = bytes.touched_by(numbers.at(event.index()));
+            let Some(valued) = Valued::of(op, touched) else { return };
             let touched = valued.touched.bytes.clone();
             let (sees, leaves) = valued
                 .access
@@ -182,7 +192,9 @@ impl Unrecorded {
                         from_the_start[byte]
                     } else {
                         // What was freed is not known.
-                        contents.get(byte) == Some(seen)
+                        let is_there = contents.get(byte) == Some(seen);
+                        self.first_unexplained = self.first_unexplained.or((!is_there).then_some(event));
+                        is_there
                     };
                     self.external[byte] |= !explained;
                     self.any |= !explained;
@@ -212,12 +224,10 @@ impl Unrecorded {
         let mut places: Vec<(usize, u32, u64)> = Vec::new();
         // The thread of the events before, and where its stretch of them began.
         let mut stretch: Option<(ThreadId, EventId)> = None;
-        Valued::walk(recording, bytes, |thread, event, valued| {
+        for (event, valued) in Valued::at(recording, bytes, &self.external) {
+            let thread = recording.thread(event);
             let (_, since) = *stretch.insert(stretch.filter(|last| last.0 == thread).unwrap_or((thread, event)));
-            let Some(valued) = valued else { return };
-            if !self.external[valued.touched.bytes.clone()].contains(&true) {
-                return;
-            }
+            let Some(valued) = valued else { continue };
             let block = valued.touched.block;
             for deed in valued.deeds().filter(|deed| self.external[deed.byte]) {
                 let now = &mut walked[deed.byte];
@@ -242,7 +252,7 @@ impl Unrecorded {
                 now.content = deed.leaves.unwrap_or(now.content);
                 now.last = event;
             }
-        });
+        }
         let frames_known = own_frames::are_known(recording, facts);
         for (byte, block, addr) in places {
             let now = walked[byte];
@@ -255,8 +265,8 @@ impl Unrecorded {
     fn find_pins(&mut self, recording: &dyn Recording, bytes: &Bytes, pinned: &[bool], from_the_start: &[bool]) {
         // By byte: what it holds, and what was the first event that may come before whoever sees it.
         let mut held = vec![(Content::Untouched, EventId(0)); bytes.count];
-        Valued::walk(recording, bytes, |_, event, valued| {
-            let Some(valued) = valued else { return };
+        for (event, valued) in Valued::at(recording, bytes, pinned) {
+            let Some(valued) = valued else { continue };
             let mut pin: Option<EventId> = None;
             for deed in valued.deeds().filter(|deed| pinned[deed.byte]) {
                 let (content, since) = &mut held[deed.byte];
@@ -279,12 +289,12 @@ impl Unrecorded {
                 let until = EventId(u32::MAX);
                 self.pins.push((event, Pin { from, until }));
             }
-        });
+        }
         // By byte: what the next access sees, if it reads, and until when that was seen.
         let mut next: Vec<Option<(u8, EventId)>> = vec![None; bytes.count];
         for (event, pin) in self.pins.iter_mut().rev() {
             let event = *event;
-            let valued = Valued::of(recording, bytes, event);
+            let valued = Valued::of(recording.op(event), bytes.touched(event));
             for deed in valued.iter().flat_map(Valued::deeds).filter(|deed| pinned[deed.byte]) {
                 let seen_until = |value| match next[deed.byte] {
                     Some((seen, until)) if Content::Value(seen) == value => until,

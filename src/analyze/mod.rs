@@ -43,6 +43,7 @@ use crate::parallel;
 use crate::predict::SyncPreserving;
 use crate::prune::{AtomicLocks, Grounds, LockContexts, MustHappenBefore, Needs};
 use crate::schedule::{Goal, Schedule};
+use crate::semantics::waits;
 use crate::solve::Native;
 use crate::symbols::{UnrecordedCalls, hidden_between};
 use crate::trace::{AccessKind, EventId, MemoryOrder, Sections, Trace, Wakes};
@@ -365,7 +366,7 @@ fn with_decider<R>(
         || {
             (
                 beside("predictor", || SyncPreserving::new(trace, &needs, &sections)),
-                Wakes::of(trace, trace.operations()),
+                Wakes::of(trace, trace.operations_with(waits::Step::of).map(|(event, _)| event)),
                 without_pins(),
             )
         },

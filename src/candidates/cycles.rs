@@ -137,10 +137,11 @@ fn waiting(trace: &Trace, sections: &Sections, scope: Option<&Scope>) -> Vec<Wai
         None => Some(trace.pc(event)),
     };
     // All that wait, but for one level more of what their thread holds already, which is to be had.
-    let waiting = trace.operations().filter_map(|event| {
+    let waiting = trace.operations_with(|op| Wait::is_known(op).then_some(()));
+    let waiting = waiting.filter_map(|(event, ())| {
         let wait = Wait::of(trace, sections, event)?;
         let held = sections.open_after(trace.thread(event), trace.place(event));
-        let own = |id: SectionId| matches!(wait, Wait::Lock { lock, .. } if lock == sections.get(id).lock);
+        let own = |id: SectionId| matches!(wait, Wait::Lock { lock, .. } if lock == sections.lock(id));
         (!held.clone().any(own)).then_some((event, wait, held))
     });
     let (mut joins, mut circles) = (Vec::new(), Circles::default());
@@ -203,7 +204,7 @@ fn kept<'s>(
     sections: &'s Sections,
     (event, held): (EventId, Excerpt<'s, SectionId>),
 ) -> impl Iterator<Item = Awaited> + 's {
-    let locks = held.map(|id| Awaited::Lock(sections.get(id).lock));
+    let locks = held.map(|id| Awaited::Lock(sections.lock(id)));
     locks.chain([Awaited::End(trace.thread(event))])
 }
 

@@ -279,11 +279,8 @@ fn explained(
         return explanations(trace, sections, trace.interplay(), wanted);
     }
     // In most traces operations rest on nothing beyond what must happen before them.
-    let rests = |event: EventId| {
-        let op = trace.op(event);
-        waits::Step::of(op).is_some() || semaphores::Step::of(op).is_some() || Need::of(op).is_some()
-    };
-    let mut found = match sections.any_handed_over() || trace.operations().any(rests) {
+    let rests = |op| waits::Step::of(op).is_some() || semaphores::Step::of(op).is_some() || Need::of(op).is_some();
+    let mut found = match sections.any_handed_over() || trace.has_operation(rests) {
         true => explanations(trace, sections, trace.operations(), &wanted),
         false => Vec::new(),
     };

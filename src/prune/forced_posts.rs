@@ -42,15 +42,13 @@ impl Semaphores {
             initial: u64::from(trace.initial_count(semaphore)),
             ..Uses::default()
         };
-        for event in trace.operations() {
+        for (event, (semaphore, step)) in trace.operations_with(Step::of) {
             let thread = trace.thread(event).0;
-            if let Some((semaphore, step)) = Step::of(trace.op(event)) {
-                let uses = each.entry(semaphore.0).or_insert_with(|| new(semaphore));
-                match step {
-                    Step::Post => uses.posts.entry(thread).or_default().push(event),
-                    Step::Wait => uses.waits.entry(thread).or_default().push(event),
-                    Step::FailedWait | Step::Value(_) => {}
-                }
+            let uses = each.entry(semaphore.0).or_insert_with(|| new(semaphore));
+            match step {
+                Step::Post => uses.posts.entry(thread).or_default().push(event),
+                Step::Wait => uses.waits.entry(thread).or_default().push(event),
+                Step::FailedWait | Step::Value(_) => {}
             }
         }
         let users = each.values().map(|uses| uses.posts.len() + uses.waits.len()).sum();

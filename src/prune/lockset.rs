@@ -392,8 +392,8 @@ impl LockChange {
     fn of(trace: &Trace, sections: &Sections, event: EventId) -> Option<LockChange> {
         let (lock, step) = Step::of(trace.op(event))?;
         if step.takes() {
-            let section = sections.get(sections.opened_by(event)?);
-            return Some(LockChange::Take((lock, section.shared)));
+            let shared = step == Step::Take { shared: true };
+            return sections.opened_by(event).map(|_| LockChange::Take((lock, shared)));
         }
         // Only the release that ends an outermost section matters.
         let closed = sections.closed_by(event).filter(|_| step.gives_back());

@@ -26,8 +26,8 @@
 use super::Clocks;
 use super::forced_posts::Semaphores;
 use super::grounds::Grounds;
-use crate::semantics::{Before, Need, barriers, onces, outside, threads};
-use crate::trace::{EventId, ObjectId, ThreadId, Trace};
+use crate::semantics::{Before, barriers, onces, outside, threads, waits};
+use crate::trace::{EventId, ObjectId, ThreadId, Trace, WaitOutcome};
 use hashbrown::{HashMap, HashSet};
 
 /// The must-happen-before relation of a trace.
@@ -527,12 +527,11 @@ struct Onces {
 impl Onces {
     fn of(trace: &Trace) -> Onces {
         let mut found = Onces::default();
-        for event in trace.operations() {
-            if let Some(once) = onces::Step::initializes(trace.op(event)) {
-                found.ends.entry(once.0).or_default().push(event);
-            }
-            if let Some(Need::Initialization(once)) = Need::of(trace.op(event)) {
-                found.waits.push((once.0, event));
+        for (event, (once, step)) in trace.operations_with(onces::Step::of) {
+            match step {
+                onces::Step::Begin => {}
+                onces::Step::End => found.ends.entry(once.0).or_default().push(event),
+                onces::Step::Wait => found.waits.push((once.0, event)),
             }
         }
         found
@@ -556,12 +555,13 @@ impl Onces {
 fn forced_wakes(trace: &Trace, relation: &MustHappenBefore) -> HashMap<EventId, EventId> {
     let mut notifies: HashMap<u32, Vec<EventId>> = HashMap::new();
     let mut waits: Vec<(u32, EventId, EventId)> = Vec::new();
-    for event in trace.operations() {
-        if let Some(Need::Wake(condition)) = Need::served_by(trace.op(event)) {
-            notifies.entry(condition.0).or_default().push(event);
-        }
-        if let Some(Need::Wake(condition)) = Need::of(trace.op(event)) {
-            waits.extend(trace.wait_begin(event).map(|begin| (condition.0, begin, event)));
+    for (event, (condition, step)) in trace.operations_with(waits::Step::of) {
+        match step {
+            waits::Step::Notify | waits::Step::NotifyAll => notifies.entry(condition.0).or_default().push(event),
+            waits::Step::End(WaitOutcome::Notified) => {
+                waits.extend(trace.wait_begin(event).map(|begin| (condition.0, begin, event)));
+            }
+            waits::Step::Begin | waits::Step::End(_) => {}
         }
     }
     let mut forced = HashMap::new();

@@ -173,11 +173,11 @@ impl Search {
         let mut open = open.to_vec();
         open.sort_unstable();
         open.dedup();
-        let waits = |event: &EventId| matches!(Need::of(trace.op(*event)), Some(Need::Wake(_)));
+        let waits = |op| Need::of(op).filter(|need| matches!(need, Need::Wake(_)));
         let mut events: Vec<EventId> = open.iter().map(|&(read, _)| read).collect();
         events.extend(relation.edges().iter().map(|edge| edge.to));
         events.extend(relation.exits());
-        events.extend(trace.operations().filter(waits));
+        events.extend(trace.operations_with(waits).map(|(event, _)| event));
         events.sort_unstable();
         events.dedup();
         if events.len() * threads > MAX_COUNTS {
@@ -236,8 +236,8 @@ impl Search {
                 }
             }
         }
-        for event in trace.operations() {
-            if let Some(Need::Wake(condition)) = Need::served_by(trace.op(event))
+        for (event, need) in trace.operations_with(Need::served_by) {
+            if let Need::Wake(condition) = need
                 && let Some(&number) = conditions.get(&condition)
             {
                 push(&mut by_condition[number as usize], spot(event), |notify| notify.thread);

@@ -54,8 +54,8 @@ pub fn completes(arrived: u32, parties: u32) -> bool {
 #[must_use]
 pub fn fixed(trace: &Trace) -> HashSet<u32> {
     let mut rounds: HashMap<u32, BTreeMap<u32, HashSet<ThreadId>>> = HashMap::new();
-    for event in trace.operations() {
-        if let Some((barrier, Step::Enter(round))) = Step::of(trace.op(event)) {
+    for (event, (barrier, step)) in trace.operations_with(Step::of) {
+        if let Step::Enter(round) = step {
             let threads = rounds.entry(barrier.0).or_default().entry(round).or_default();
             threads.insert(trace.thread(event));
         }

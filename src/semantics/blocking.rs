@@ -29,6 +29,12 @@ pub fn ends_by_anybody(op: Op) -> bool {
 }
 
 impl Wait {
+    /// Whether an operation, if it has to wait, may wait for something that is known.
+    #[must_use]
+    pub fn is_known(op: Op) -> bool {
+        matches!(op, Op::Join { .. }) || Step::of(op).is_some_and(|(_, step)| step.takes())
+    }
+
     /// What an operation waits for until a certain thread moves; `None` if it waits for nothing, would give up, or any
     /// thread may let it go on.
     #[must_use]

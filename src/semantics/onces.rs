@@ -97,11 +97,8 @@ impl Initializers {
         let mut found = Initializers::default();
         let mut begun: HashMap<(ThreadId, ObjectId), u32> = HashMap::new();
         let mut initializers: HashMap<ObjectId, u32> = HashMap::new();
-        for event in trace.operations() {
+        for (event, (once, step)) in trace.operations_with(Step::of) {
             let (thread, place) = (trace.thread(event), trace.place(event));
-            let Some((once, step)) = Step::of(trace.op(event)) else {
-                continue;
-            };
             match step {
                 Step::Begin => {
                     begun.insert((thread, once), place);

@@ -311,6 +311,25 @@ impl Trace {
         self.operations.events()
     }
 
+    /// The operations of which something is known, with that, in the order of π. It has to be known whichever thread or
+    /// object they have to do with: if a trace has none of a kind, nobody looks for them.
+    pub fn operations_with<'t, T>(
+        &'t self,
+        known: impl Fn(Op) -> Option<T> + Clone + 't,
+    ) -> impl Iterator<Item = (EventId, T)> + Clone + 't {
+        let kinds = self.ops.kinds(|op| known(op).is_some());
+        let operations = (!kinds.is_empty()).then(|| self.operations());
+        let of_these = move |event: &EventId| self.ops.is_of(event.index(), kinds);
+        let operations = operations.into_iter().flatten().filter(of_these);
+        operations.filter_map(move |event| Some((event, known(self.op(event))?)))
+    }
+
+    /// Whether some operation is such, whichever thread or object it has to do with.
+    #[must_use]
+    pub fn has_operation(&self, is_such: impl Fn(Op) -> bool) -> bool {
+        !self.ops.kinds(is_such).is_empty()
+    }
+
     /// All accesses, in the order of π.
     pub fn accesses(&self) -> impl Iterator<Item = Access> + '_ {
         self.accesses_among(self.events())

@@ -17,6 +17,8 @@ pub(super) struct Ops {
     rare: Vec<Op>,
     /// The forms of accesses that there are, a bit for each.
     forms: u128,
+    /// The tags of operations that there are, a bit for each.
+    there: u32,
 }
 
 /// The operations that are packed: those with one number, and those with none.
@@ -108,6 +110,17 @@ const ORDERS: [MemoryOrder; 8] = [
 const FORMS: u8 = 128;
 
 const _: () = assert!(ACCESSES <= u8::MAX - FORMS + 1);
+const _: () = assert!((ACCESSES as u32) <= u32::BITS);
+
+/// Kinds of operations: tags, a bit for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kinds(u32);
+
+impl Kinds {
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
 
 impl Form {
     fn tag(self) -> u8 {
@@ -144,8 +157,27 @@ impl Ops {
             self.rare.push(op);
             (Tag::Rare, self.rare.len() as u32 - 1)
         });
+        self.there |= 1 << tag as u8;
         self.tags.push(tag as u8);
         self.numbers.push(number);
+    }
+
+    /// The kinds of operations that there are of which some are such. Of those that are packed, this does not depend on
+    /// their numbers.
+    pub(super) fn kinds(&self, is_such: impl Fn(Op) -> bool) -> Kinds {
+        let there = (0..Tag::Rare as u8).filter(|&tag| self.there >> tag & 1 != 0);
+        let such = there.filter(|&tag| is_such(unpack(tag, 0, &[])));
+        let mut kinds = such.fold(0, |kinds, tag| kinds | 1 << tag);
+        if self.rare.iter().any(|&op| is_such(op)) {
+            kinds |= 1 << Tag::Rare as u8;
+        }
+        Kinds(kinds)
+    }
+
+    /// Whether an operation is of one of these kinds.
+    #[inline]
+    pub(super) fn is_of(&self, operation: usize, kinds: Kinds) -> bool {
+        kinds.0 >> self.tags[operation] & 1 != 0
     }
 
     pub(super) fn push_access(&mut self, form: Form, range: u32) {
@@ -179,6 +211,12 @@ impl Ops {
         self.tags[event] >= ACCESSES
     }
 
+    /// As [`get`](Self::get), of what is no access, on a walk over most events.
+    #[inline]
+    pub(super) fn get_by(&self, numbers: &mut Cursor<'_>, event: usize) -> Op {
+        unpack(self.tags[event], numbers.at(event), &self.rare)
+    }
+
     /// The numbers, for walks over most events.
     pub(super) fn numbers(&self) -> Cursor<'_> {
         self.numbers.cursor()
@@ -204,6 +242,42 @@ impl Ops {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trace_format::WaitOutcome;
+
+    #[test]
+    fn of_kinds_that_are_not_there_nothing_is_looked_for() {
+        let wait_end = |outcome| Op::WaitEnd {
+            condition: ObjectId(1),
+            lock: ObjectId(2),
+            outcome,
+        };
+        let all = [
+            Op::Fork { child: ThreadId(3) },
+            wait_end(WaitOutcome::TimedOut),
+            Op::Acquire { lock: ObjectId(4) },
+            wait_end(WaitOutcome::Notified),
+            Op::End,
+            Op::Acquire { lock: ObjectId(5) },
+        ];
+        let mut ops = Ops::default();
+        all.iter().for_each(|&op| ops.push(op));
+        ops.end(0);
+        let found = |is_such: &dyn Fn(Op) -> bool| {
+            let kinds = ops.kinds(is_such);
+            let found = (0..all.len())
+                .filter(|&event| ops.is_of(event, kinds))
+                .collect::<Vec<_>>();
+            assert_eq!(found.is_empty(), kinds.is_empty());
+            found
+        };
+        assert_eq!(found(&|op| matches!(op, Op::Acquire { .. })), [2, 5]);
+        assert_eq!(found(&|op| matches!(op, Op::End | Op::Fork { .. })), [0, 4]);
+        assert!(found(&|op| matches!(op, Op::Release { .. } | Op::Begin)).is_empty());
+        // What is not packed is one kind: which it is, only a look at each of them tells.
+        let is_notified = |op: Op| op == wait_end(WaitOutcome::Notified);
+        assert_eq!(found(&is_notified), [1, 3]);
+        assert!(found(&|op| matches!(op, Op::Input { .. })).is_empty());
+    }
 
     #[test]
     fn what_is_packed_comes_back() {
@@ -233,8 +307,10 @@ mod tests {
             ops.push_access(form, range);
         }
         assert!(ops.forms().count() == forms.len() && ops.forms().all(|form| forms.contains(&form)));
+        let mut numbers = ops.numbers();
         for (event, &op) in plain.iter().enumerate() {
             assert_eq!(ops.get(event), op);
+            assert_eq!(ops.get_by(&mut numbers, event), op);
             assert!(!ops.is_access(event) && ops.access(event).is_none());
         }
         for (range, &form) in (0..).zip(&forms) {

@@ -93,19 +93,21 @@ impl Trace {
     fn unrecorded_code_has_threads(&self) -> bool {
         let mut forked = vec![false; self.program_order.len()];
         let mut creators: Vec<&ModuleInfo> = Vec::new();
-        for event in self.events() {
-            if let Op::Fork { child } = self.op(event) {
-                if let Some(forked) = forked.get_mut(child.index()) {
-                    *forked = true;
-                }
-                let pc = self.pc(event);
-                let module = self
-                    .tables
-                    .modules
-                    .iter()
-                    .find(|module| (module.start..module.end).contains(&pc));
-                creators.extend(module.filter(|module| !creators.contains(module)));
+        let fork = |op| match op {
+            Op::Fork { child } => Some(child),
+            _ => None,
+        };
+        for (event, child) in self.operations_with(fork) {
+            if let Some(forked) = forked.get_mut(child.index()) {
+                *forked = true;
             }
+            let pc = self.pc(event);
+            let module = self
+                .tables
+                .modules
+                .iter()
+                .find(|module| (module.start..module.end).contains(&pc));
+            creators.extend(module.filter(|module| !creators.contains(module)));
         }
         // The first thread was there.
         let unforked = forked.iter().zip(&self.program_order).skip(1);

@@ -22,12 +22,12 @@ impl Trace {
     pub fn in_file(&self, event: EventId) -> FileOp {
         match self.access(event) {
             Some(access) => access_in_file(access, self.accesses.values_of(access)),
-            None => self.operation_in_file(event),
+            None => self.operation_in_file(event, self.op(event)),
         }
     }
 
-    fn operation_in_file(&self, event: EventId) -> FileOp {
-        match self.op(event) {
+    fn operation_in_file(&self, event: EventId, op: Op) -> FileOp {
+        match op {
             Op::Alloc { incarnation } => {
                 let block = &self.incarnations[incarnation.index()];
                 let (addr, size) = (block.addr, block.size);
@@ -107,14 +107,10 @@ impl Recording for Trace {
                     let access = self.accesses.get(event, form, range, &self.incarnations);
                     access_in_file(access, self.accesses.values_by(access, values.at(event.index())))
                 }
-                None => self.operation_in_file(event),
+                None => self.operation_in_file(event, self.ops.get_by(&mut numbers, event.index())),
             };
             each(event, self.thread(event), op)
         })
-    }
-
-    fn is_of_memory(&self, event: EventId) -> bool {
-        self.is_access(event)
     }
 
     fn threads(&self) -> usize {

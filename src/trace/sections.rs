@@ -81,21 +81,21 @@ struct Open {
 }
 
 impl Open {
-    fn new(now: &[SectionId]) -> Open {
+    fn new(now: impl Iterator<Item = SectionId>) -> Open {
         Open {
             starts: [0].into_iter().collect(),
-            sections: now.iter().copied().collect(),
+            sections: now.collect(),
             ..Open::default()
         }
     }
 
     /// Goes on to an event that opens or ends a section.
-    fn push(&mut self, place: u32, changed: SectionId, now: &[SectionId]) {
+    fn push(&mut self, place: u32, changed: SectionId, now: impl Iterator<Item = SectionId>) {
         self.changes.skip_to(place);
         self.changes.push(true);
         self.changed.push(changed);
         self.starts.push(self.sections.len() as u32);
-        now.iter().for_each(|&section| self.sections.push(section));
+        now.for_each(|section| self.sections.push(section));
     }
 
     fn end(&mut self) {
@@ -129,6 +129,11 @@ struct All {
     /// The event and one; 0 for none.
     acquires: Column,
     releases: Column,
+}
+
+/// Whether that event stands for itself and one there.
+fn is_that(number: u32, event: EventId) -> bool {
+    number.checked_sub(1) == Some(event.0)
 }
 
 impl All {
@@ -187,46 +192,63 @@ impl Ahead {
     }
 }
 
-/// What each thread holds: (section, depth).
-type Held = HashMap<(ObjectId, ThreadId), (SectionId, u32)>;
+/// A lock that a thread holds.
+struct Held {
+    lock: ObjectId,
+    section: SectionId,
+    depth: u32,
+}
 
 /// The sections found so far, and what each thread holds.
 #[derive(Default)]
 struct Found {
     all: Vec<Section>,
-    held: Held,
+    /// By thread, in the order in which it took them: few of them at once.
+    held: Vec<Vec<Held>>,
 }
 
 impl Found {
+    /// What a thread holds, if that is so.
+    fn held(&mut self, lock: ObjectId, thread: ThreadId) -> Option<&mut Held> {
+        self.held[thread.index()].iter_mut().find(|held| held.lock == lock)
+    }
+
     /// The section that is opened, if it is not a lock taken once more.
     fn take(
         &mut self,
-        event: EventId,
+        event: Option<EventId>,
         lock: ObjectId,
         thread: ThreadId,
         shared: bool,
         depth: u32,
     ) -> Option<SectionId> {
-        if let Some((_, inner)) = self.held.get_mut(&(lock, thread)) {
-            *inner += depth;
+        if let Some(held) = self.held(lock, thread) {
+            held.depth += depth;
             return None;
         }
-        let id = self.push(Section {
+        let section = self.push(Section {
             lock,
             thread,
             shared,
-            acquire: Some(event),
+            acquire: event,
             release: None,
         });
-        self.held.insert((lock, thread), (id, depth));
-        Some(id)
+        self.held[thread.index()].push(Held { lock, section, depth });
+        Some(section)
     }
 
     /// The section that is ended.
     fn give_back(&mut self, event: EventId, lock: ObjectId, thread: ThreadId) -> Option<SectionId> {
-        let (section, _) = self.held.remove(&(lock, thread))?;
+        let held = &mut self.held[thread.index()];
+        let at = held.iter().position(|held| held.lock == lock)?;
+        let Held { section, .. } = held.remove(at);
         self.all[section.index()].release = Some(event);
         Some(section)
+    }
+
+    /// The sections that a thread is in.
+    fn now(&self, thread: usize) -> impl Iterator<Item = SectionId> + '_ {
+        self.held[thread].iter().map(|held| held.section)
     }
 
     fn push(&mut self, section: Section) -> SectionId {
@@ -265,22 +287,24 @@ impl Sections {
     fn walk(trace: &Trace, ahead: &mut Ahead) -> Sections {
         let handed_over = ahead.handed_over.clone();
         let mut found = Found::default();
-        // The sections that each thread is in.
-        let mut now: Vec<Vec<SectionId>> = vec![Vec::new(); trace.threads()];
+        found.held.resize_with(trace.threads(), Vec::new);
         for (&(lock, thread), &(depth, shared)) in &ahead.from_start {
             if !handed_over.contains_key(&lock) {
-                let id = found.push(Section {
-                    lock,
-                    thread,
-                    shared,
-                    acquire: None,
-                    release: None,
-                });
-                found.held.insert((lock, thread), (id, depth));
-                now[thread.index()].push(id);
+                found.take(None, lock, thread, shared, depth);
             }
         }
-        let mut open: Vec<Open> = now.iter().map(|now| Open::new(now)).collect();
+        let mut open: Vec<Open> = (0..trace.threads())
+            .map(|thread| Open::new(found.now(thread)))
+            .collect();
+        let foreign_unlock = trace.tables().meta.foreign_unlock;
+        // Whether a lock that a thread does not hold may be given back for another one, which does.
+        let for_another = |found: &Found, ahead: &Ahead, read: &HashSet<ObjectId>, lock, thread: ThreadId| {
+            let is_held = |held: &Vec<Held>| held.iter().any(|held| held.lock == lock);
+            // Once the lock was read, those that give back what they held from the start were readers.
+            let mut from_start = ahead.from_start.keys().filter(|_| !read.contains(&lock));
+            foreign_unlock
+                && (found.held.iter().any(is_held) || from_start.any(|&(taken, by)| taken == lock && by != thread))
+        };
         // Depths kept across waits, by the beginning of each, and locks that readers took.
         let mut waiting: HashMap<EventId, u32> = HashMap::new();
         let mut read: HashSet<ObjectId> = HashSet::new();
@@ -292,31 +316,26 @@ impl Sections {
                     if shared {
                         read.insert(lock);
                     }
-                    found.take(event, lock, thread, shared, 1)
+                    found.take(Some(event), lock, thread, shared, 1)
                 }
                 Some((lock, Step::TakeAgain)) => {
                     let begin = trace.wait_begin(event);
                     let depth = begin.and_then(|begin| waiting.remove(&begin)).unwrap_or(1);
-                    found.take(event, lock, thread, false, depth)
+                    found.take(Some(event), lock, thread, false, depth)
                 }
                 Some((lock, step @ (Step::GiveBack | Step::GiveUp))) => {
                     let wait = step == Step::GiveUp;
-                    // Once the lock was read, those that give back what they held from the start were readers.
-                    let alone_from_start = ahead.from_start.iter().filter(|_| !read.contains(&lock));
-                    let others = found.held.keys().chain(alone_from_start.map(|(holder, _)| holder));
-                    let mut others = others.filter(|&&(taken, by)| taken == lock && by != thread);
-                    let for_another = trace.tables().meta.foreign_unlock && others.next().is_some();
-                    match found.held.get_mut(&(lock, thread)) {
-                        Some((_, depth)) if *depth > 1 && !wait => {
-                            *depth -= 1;
+                    match found.held(lock, thread).map(|held| held.depth) {
+                        Some(depth) if depth > 1 && !wait => {
+                            found.held(lock, thread).into_iter().for_each(|held| held.depth -= 1);
                             None
                         }
-                        Some(&mut (_, depth)) => {
+                        Some(depth) => {
                             waiting.extend(wait.then_some((event, depth)));
                             found.give_back(event, lock, thread)
                         }
                         // One that it took before the trace began, or another thread's.
-                        None if for_another => {
+                        None if for_another(&found, ahead, &read, lock, thread) => {
                             ahead.handed_over.entry(lock).or_default();
                             None
                         }
@@ -331,12 +350,7 @@ impl Sections {
                 Some((_, Step::FindHeld { .. })) | None => None,
             };
             if let Some(id) = changed {
-                let now = &mut now[thread.index()];
-                if found.all[id.index()].release == Some(event) {
-                    now.retain(|&other| other != id);
-                } else {
-                    now.push(id);
-                }
+                let now = found.now(thread.index());
                 open[thread.index()].push(trace.place(event), id, now);
             }
         }
@@ -365,6 +379,13 @@ impl Sections {
         self.all.get(id.index())
     }
 
+    /// The lock that is held in a section.
+    #[must_use]
+    #[inline]
+    pub fn lock(&self, id: SectionId) -> ObjectId {
+        ObjectId(self.all.locks.at(id.index()) >> 1)
+    }
+
     /// All sections, in the order in which π opened them.
     pub fn all(&self) -> impl Iterator<Item = Section> + '_ {
         (0..self.all.locks.len()).map(|number| self.all.get(number))
@@ -381,13 +402,15 @@ impl Sections {
     /// The section that an event opens: `None` if it only takes a recursive lock once more.
     #[must_use]
     pub fn opened_by(&self, event: EventId) -> Option<SectionId> {
-        self.changed_by(event).filter(|&id| self.get(id).acquire == Some(event))
+        self.changed_by(event)
+            .filter(|&id| is_that(self.all.acquires.at(id.index()), event))
     }
 
     /// The section that an event ends: `None` if it only gives back one level of a recursive lock.
     #[must_use]
     pub fn closed_by(&self, event: EventId) -> Option<SectionId> {
-        self.changed_by(event).filter(|&id| self.get(id).release == Some(event))
+        self.changed_by(event)
+            .filter(|&id| is_that(self.all.releases.at(id.index()), event))
     }
 
     fn changed_by(&self, event: EventId) -> Option<SectionId> {

@@ -4,7 +4,7 @@
 //! (`docs/SEMANTICS.md`, section 1): an end belongs to the last wait on its condition and lock that its thread has
 //! begun and not ended, and what began after that never ends.
 
-use super::{EventId, ObjectId, ThreadId, Trace};
+use super::{EventId, ObjectId, Op, ThreadId, Trace};
 use crate::semantics::{locks, waits};
 use hashbrown::HashMap;
 
@@ -31,12 +31,9 @@ impl Waits {
         let mut found = Waits::default();
         // By thread: those under way, by number.
         let mut open: HashMap<ThreadId, Vec<(u32, ObjectId, ObjectId)>> = HashMap::new();
-        for event in trace.operations() {
+        let steps = |op: Op| Some((waits::Step::of(op)?, locks::Step::of(op)?));
+        for (event, ((condition, step), (lock, _))) in trace.operations_with(steps) {
             let thread = trace.thread(event);
-            let op = trace.op(event);
-            let (Some((condition, step)), Some((lock, _))) = (waits::Step::of(op), locks::Step::of(op)) else {
-                continue;
-            };
             match step {
                 waits::Step::Begin => {
                     let open = open.entry(thread).or_default();

@@ -6,7 +6,6 @@
 //! an earlier-ending one never hurts. Waits that timed out take part in no matching.
 
 use super::{EventId, ObjectId, ThreadId, Trace, WaitOutcome};
-use crate::semantics::Need;
 use crate::semantics::waits::Step;
 use hashbrown::{HashMap, HashSet};
 
@@ -126,15 +125,13 @@ impl Trace {
     pub(super) fn find_waiting_at_start(&mut self) {
         let mut notified: HashSet<ObjectId> = HashSet::new();
         let mut found = Vec::new();
-        for event in self.operations() {
-            if let Some(Need::Wake(condition)) = Need::served_by(self.op(event)) {
-                notified.insert(condition);
-            }
-            if let Some(Need::Wake(condition)) = Need::of(self.op(event))
-                && self.place(event) == 0
-                && notified.contains(&condition)
-            {
-                found.push((condition, event));
+        for (event, (condition, step)) in self.operations_with(Step::of) {
+            match step {
+                Step::Notify | Step::NotifyAll => drop(notified.insert(condition)),
+                Step::End(WaitOutcome::Notified) if self.place(event) == 0 && notified.contains(&condition) => {
+                    found.push((condition, event));
+                }
+                Step::Begin | Step::End(_) => {}
             }
         }
         self.waiting_at_start = found;

@@ -62,15 +62,16 @@ pub(super) struct Users {
 impl Users {
     pub(super) fn of(trace: &Trace) -> Users {
         let (mut givers, mut takers) = (HashMap::<_, Vec<_>>::new(), HashMap::<_, Vec<_>>::new());
-        for event in trace.operations() {
-            let op = trace.op(event);
-            match Need::served_by(op) {
-                Some(Need::Wake(object) | Need::Permit(object) | Need::Initialization(object)) => {
+        for (event, need) in trace.operations_with(Need::served_by) {
+            match need {
+                Need::Wake(object) | Need::Permit(object) | Need::Initialization(object) => {
                     givers.entry(object).or_default().push(event);
                 }
-                Some(Need::Count(_) | Need::Holder { .. }) | None => {}
+                Need::Count(_) | Need::Holder { .. } => {}
             }
-            if let Some((semaphore, Step::Wait)) = Step::of(op) {
+        }
+        for (event, (semaphore, step)) in trace.operations_with(Step::of) {
+            if step == Step::Wait {
                 takers.entry(semaphore).or_default().push(event);
             }
         }
