@@ -22,7 +22,8 @@ use crate::trace::{CellId, EventId, SectionId, Sections, ThreadId, Trace, Writer
 use columns::Excerpt;
 use hashbrown::{HashMap, HashSet};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Writes that may come last before a read, above which no unique one is searched among them.
@@ -267,7 +268,6 @@ struct Search<'t> {
     open: Vec<(EventId, CellId)>,
     /// Found in this round.
     edges: Vec<Edge>,
-    begun: bool,
 }
 
 impl<'t> Search<'t> {
@@ -278,13 +278,12 @@ impl<'t> Search<'t> {
             by_thread: HashMap::new(),
             open: Vec::new(),
             edges: Vec::new(),
-            begun: false,
         }
     }
 
     /// Must-happen-before with an edge from each unique writer, and how often the trace was walked over for it.
     fn closure(mut self, must: &MustHappenBefore) -> (MustHappenBefore, usize) {
-        let (mut needed, mut walks) = (must.clone(), 0);
+        let (mut needed, mut walks) = (self.first_walk(must), 1);
         while self.round(&needed) {
             let edges = std::mem::take(&mut self.edges);
             if walks >= FEW_WALKS && edges.len() * EVENTS_OF_AN_EDGE < self.trace.len() {
@@ -315,6 +314,64 @@ impl<'t> Search<'t> {
         (needed, walks)
     }
 
+    /// Looks at all reads that saw what another thread wrote, in one walk, so that most edges never come into being:
+    /// where many reads see what one write left before, the first of them alone says something.
+    fn first_walk(&mut self, must: &MustHappenBefore) -> MustHappenBefore {
+        let trace = self.trace;
+        let reads: RefCell<VecDeque<Seen>> = RefCell::default();
+        let mut last: Vec<Option<EventId>> = vec![None; trace.cells().len()];
+        let asked = trace.contested().filter_map(|access| {
+            let read = access.event;
+            let mut is_asked = false;
+            for used in trace.uses(access) {
+                let last = &mut last[used.cell.index()];
+                if let Some(write) = last.filter(|_| access.kind.reads())
+                    && says_more(trace, must.clocks(), write, read)
+                    && !trace.cell(used.cell).external()
+                {
+                    let (cell, value) = (used.cell, used.read);
+                    reads.borrow_mut().push_back(Seen {
+                        read,
+                        cell,
+                        value,
+                        write,
+                    });
+                    is_asked = true;
+                }
+                if access.kind.writes() {
+                    *last = Some(read);
+                }
+            }
+            is_asked.then_some(read)
+        });
+        let mut asked = asked.peekable();
+        if asked.peek().is_none() {
+            return must.clone();
+        }
+        must.clone().extended(trace, Vec::new(), asked, &mut |clocks, event| {
+            let known = Known {
+                clocks,
+                until: event,
+                later: must,
+            };
+            let mut found = Vec::new();
+            let next = || reads.borrow_mut().pop_front_if(|seen| seen.read == event);
+            for seen in std::iter::from_fn(next) {
+                let Seen { cell, value, write, .. } = seen;
+                if !says_more(trace, clocks, write, event) {
+                    continue;
+                }
+                // What it saw in π was left by this write.
+                let initial = trace.cell(cell).initial() == Some(value);
+                found.extend(match self.writers.is_only(write) && !initial {
+                    true => Some(write),
+                    false => self.look(&known, event, cell, value),
+                });
+            }
+            found
+        })
+    }
+
     /// Extends a relation by edges, and by those that follow from them for later reads: of two threads that hand
     /// something to and fro, each edge follows from the one before, and round by round the trace would be walked over
     /// as often as they do. What is known of events behind the one at hand is what `later` says.
@@ -340,35 +397,9 @@ impl<'t> Search<'t> {
     /// Looks at the open reads, of which there are fewer the more is known to be needed before what.
     /// Returns whether an edge was found.
     fn round(&mut self, needed: &MustHappenBefore) -> bool {
-        if self.begun {
-            for (read, cell) in std::mem::take(&mut self.open) {
-                let edge = self.writer_of(&Known::all(needed), read, cell);
-                self.edges.extend(edge.map(|from| Edge { to: read, from }));
-            }
-        } else {
-            self.begun = true;
-            let (known, trace) = (Known::all(needed), self.trace);
-            let mut last: Vec<Option<EventId>> = vec![None; trace.cells().len()];
-            for access in trace.contested() {
-                for used in trace.uses(access) {
-                    let last = &mut last[used.cell.index()];
-                    if let Some(write) = last.filter(|_| access.kind.reads())
-                        && says_more(trace, needed.clocks(), write, access.event)
-                        && !trace.cell(used.cell).external()
-                    {
-                        // What it saw in π was left by this write.
-                        let initial = trace.cell(used.cell).initial() == Some(used.read);
-                        let writer = match self.writers.is_only(write) && !initial {
-                            true => Some(write),
-                            false => self.look(&known, access.event, used.cell, used.read),
-                        };
-                        self.edges.extend(writer.map(|from| Edge { to: access.event, from }));
-                    }
-                    if access.kind.writes() {
-                        *last = Some(access.event);
-                    }
-                }
-            }
+        for (read, cell) in std::mem::take(&mut self.open) {
+            let edge = self.writer_of(&Known::all(needed), read, cell);
+            self.edges.extend(edge.map(|from| Edge { to: read, from }));
         }
         !self.edges.is_empty()
     }
@@ -438,6 +469,14 @@ impl<'t> Search<'t> {
         };
         (trace.thread(write) != trace.thread(read) && write < read).then_some(write)
     }
+}
+
+/// A read of a cell, and the write that left there what it saw in π.
+struct Seen {
+    read: EventId,
+    cell: CellId,
+    value: u64,
+    write: EventId,
 }
 
 /// Whether an edge from the write that a read saw in π, which is the only one that it can have, would be of another

@@ -165,7 +165,10 @@ impl Writers {
     }
 
     fn region(&mut self, trace: &Trace, region: &Region) {
-        let contested: Vec<bool> = trace.cells()[region.cells.clone()].iter().map(Cell::contested).collect();
+        let contested: Vec<bool> = trace.cells()[region.cells.clone()]
+            .iter()
+            .map(Cell::contested)
+            .collect();
         let mut counts = vec![0; contested.len()];
         for (write, touched) in region.accesses() {
             let thread = trace.thread(write);
