@@ -337,7 +337,7 @@ impl<'d> Case<'d, '_> {
         let unordered = undecided.first().copied().or(excluded).or(visited.first_needed);
         let mut kept_by_pins = None;
         if unordered.is_some() {
-            match self.unordered(candidate, sites)? {
+            match self.unordered(candidate, sites, open.is_none())? {
                 Unordered::Found(race, schedule) => return Ok(known.witnessed(race, schedule, instances)),
                 Unordered::ByPins(instance) => kept_by_pins = Some(instance),
                 Unordered::NotFound => {}
@@ -482,8 +482,9 @@ impl<'d> Case<'d, '_> {
     }
 
     /// An instance that is never co-enabled, as far as is known, but that nothing orders in some execution: first
-    /// in the order of π, then, in a trace that Z3 can take, in any. The checker accepts what is returned.
-    fn unordered(&mut self, candidate: &Candidate, sites: &PairSites) -> Result<Unordered, NeedsZ3> {
+    /// in the order of π, then, in a trace that Z3 can take, in any. The checker accepts what is returned. `never_next`
+    /// says that no instance is co-enabled, so that the orders without a weak link need not be searched.
+    fn unordered(&mut self, candidate: &Candidate, sites: &PairSites, never_next: bool) -> Result<Unordered, NeedsZ3> {
         let known = self.known;
         if !known.weak_atomics || known.solver_only() {
             return Ok(Unordered::NotFound);
@@ -526,7 +527,12 @@ impl<'d> Case<'d, '_> {
             return Ok(not_found);
         }
         let mut given_up = 0;
-        for (a, b) in instances.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]) {
+        let may_be = |&(a, b): &Instance| {
+            let links = known.weak_links.as_ref().filter(|_| never_next);
+            links.is_none_or(|links| links.may_lie_between(known.order, a, b))
+        };
+        let directed = instances.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]);
+        for (a, b) in directed.filter(may_be) {
             let session = self.session()?;
             if session.spent() >= allowance(known) || given_up == MAX_GIVEN_UP_UNORDERED || known.options.out_of_time()
             {

@@ -3,6 +3,7 @@
 use super::case;
 use super::exclude::{Structure, Unpinned};
 use super::timing::{stage, tier};
+use super::weak_links::WeakLinks;
 use super::{Decision, Follow, Instance, Options, RejectedOf, Shard, Solver, Unfollowed, Work, check, schedule_of};
 use crate::candidates::{Candidate, Candidates};
 use crate::check::Checker;
@@ -33,6 +34,8 @@ pub(super) struct Decider<'t> {
     pub options: Options,
     /// Whether some atomic operation is weaker than sequentially consistent.
     pub weak_atomics: bool,
+    /// What may bring one access next without ordering it behind another; `None` in traces that Z3 cannot take.
+    pub weak_links: Option<WeakLinks>,
     pub predictor: SyncPreserving<'t>,
     pub needs: &'t Needs<'t>,
     pub native: Native<'t>,

@@ -28,6 +28,7 @@ mod stale_pointers;
 mod standstills;
 mod timing;
 mod torn_pairs;
+mod weak_links;
 
 pub use follow::{Decision, Follow, Shard, Unfollowed};
 pub use glance::Glance;
@@ -55,6 +56,7 @@ use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use timing::{beside, stage};
+use weak_links::WeakLinks;
 
 /// Events of a trace up to which its pairs are put to Z3, to decide or to explain them: it takes the whole of it.
 const MAX_EVENTS_Z3: usize = 50_000;
@@ -386,6 +388,8 @@ fn with_decider<R>(
             })
         },
     );
+    let weak_atomics = trace.has_access(|kind, order| kind.is_atomic() && order != MemoryOrder::SeqCst);
+    let weak_links = (weak_atomics && trace.len() <= MAX_EVENTS_Z3).then(|| WeakLinks::of(trace));
     let decider = Decider {
         trace,
         order: &order,
@@ -393,7 +397,8 @@ fn with_decider<R>(
         contexts: &contexts,
         candidates: &candidates,
         options: *options,
-        weak_atomics: trace.has_access(|kind, order| kind.is_atomic() && order != MemoryOrder::SeqCst),
+        weak_atomics,
+        weak_links,
         predictor,
         needs: &needs,
         native,

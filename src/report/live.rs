@@ -232,7 +232,7 @@ impl Live<'_> {
         self.unset_reads(again.unset_reads, out)
     }
 
-    /// Says which reads saw bytes that nobody had set, and others than in the recorded run.
+    /// Says which reads saw bytes that no recorded code had set, and others than in the recorded run.
     fn unset_reads(&self, reads: UnsetReads, out: &mut dyn Write) -> io::Result<()> {
         let Some((first, sees)) = reads.first else {
             return Ok(());
@@ -243,7 +243,7 @@ impl Live<'_> {
         };
         writeln!(
             out,
-            "  {which} other bytes than in the recorded run, which nobody had set:"
+            "  {which} other bytes than in the recorded run, which no recorded code had set:"
         )?;
         writeln!(out, "    {}: {}", self.words.sentence(first), value(sees))
     }

@@ -147,7 +147,7 @@ fn what_lies_between_the_fields_of_the_systems_structures_is_nobodys() {
         let other = program.live_with(options, &["5"]);
         let expected = if options.is_empty() { 66 } else { 0 };
         assert_eq!(other.status, expected, "{}", other.stdout);
-        assert!(!other.stdout.contains("nobody had set"), "{}", other.stdout);
+        assert!(!other.stdout.contains("no recorded code had set"), "{}", other.stdout);
     }
 }
 
@@ -157,11 +157,11 @@ fn padding_that_was_never_set_may_have_other_values() {
     program.record(&[], &["0"]);
     let same = program.live(&[]);
     assert_eq!(same.status, 66, "{}", same.stdout);
-    assert!(!same.stdout.contains("nobody had set"), "{}", same.stdout);
+    assert!(!same.stdout.contains("no recorded code had set"), "{}", same.stdout);
     let read = program.line("read");
     // The padding, and its copies.
     let noted = |report: &str| {
-        let (_, first) = report.split_once("which nobody had set:\n").unwrap();
+        let (_, first) = report.split_once("which no recorded code had set:\n").unwrap();
         first.lines().next().unwrap().contains(&read)
     };
     let other = program.live_with(&[], &["5"]);
@@ -179,6 +179,34 @@ fn padding_that_was_never_set_may_have_other_values() {
         decisive.stdout
     );
     assert!(noted(&decisive.stdout), "{}", decisive.stdout);
+}
+
+#[test]
+fn copies_of_what_unrecorded_code_left_may_have_other_values() {
+    // Left in the recorded run, as the trace shows; and in the live run alone, where the trace has a write of 0.
+    for (name, recorded, live) in [
+        ("padding-left", &["7"][..], &["5"][..]),
+        ("padding-left-in-the-live-run", &["0", "clear"], &["5", "clear"]),
+    ] {
+        let program = Program::of(name, "padding.c");
+        program.record(&[], recorded);
+        let other = program.live_with(&[], live);
+        assert_eq!(other.status, 66, "{name}: {}", other.stdout);
+        assert!(
+            other.stdout.contains("which no recorded code had set"),
+            "{name}: {}",
+            other.stdout
+        );
+        let again = program.live_with(&["--as-recorded"], live);
+        assert_eq!(again.status, 0, "{name}: {}", again.stdout);
+    }
+    // What a thread does otherwise because of it is a divergence here, too.
+    let program = Program::of("padding-left-decides", "padding.c");
+    program.record(&[], &["0", "clear"]);
+    let decisive = program.live_with(&[], &["9", "clear"]);
+    assert_eq!(decisive.status, 4, "{}", decisive.stdout);
+    let actual = field(&decisive.stdout, "actual:");
+    assert!(actual.contains(&program.line("extra")), "{}", decisive.stdout);
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub struct Again {
     pub trace: Trace,
     /// Whether that was the same.
     pub outcome: Sameness,
-    /// Reads of bytes that nobody had set, which saw something else.
+    /// Reads of bytes that no recorded code had set, which saw something else.
     pub unset_reads: UnsetReads,
 }
 

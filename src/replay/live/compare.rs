@@ -100,7 +100,7 @@ impl<'t> Comparison<'t> {
         compared
     }
 
-    /// The reads among the steps so far that saw other bytes where nobody had set them.
+    /// The reads among the steps so far that saw other bytes where no recorded code had set them.
     #[must_use]
     pub fn unset_reads(&self) -> UnsetReads {
         self.unset.reads()
@@ -153,16 +153,18 @@ impl<'t> Comparison<'t> {
             let expected = self.places.live(recorded.incarnation, recorded.addr);
             return Some(Difference::Memory(expected));
         }
-        // A value that unrecorded code may have left is not part of the proof, nor is one that
-        // nothing depends on.
-        let outside = self.recorded.uses(recorded);
-        let outside = outside
-            .map(|used| self.recorded.cell(used.cell))
-            .any(|cell| cell.external());
-        let compared = recorded.kind.reads() && !outside && !self.recorded.frees_reads();
-        let (saw, sees) = (value_read(self.recorded, recorded), value_read(self.live, live));
-        if compared && !self.places.same_value(saw, sees) && !self.unset.excuses(self.recorded, recorded, saw, sees) {
-            return Some(Difference::Value(saw, sees));
+        // A value that nothing depends on is not part of the proof.
+        if recorded.kind.reads() && !self.recorded.frees_reads() {
+            let (saw, sees) = (value_read(self.recorded, recorded), value_read(self.live, live));
+            if !self.places.same_value(saw, sees) {
+                // Nor is one that unrecorded code may have left.
+                let changed = is_outside(self.live, live);
+                if is_outside(self.recorded, recorded) {
+                    self.unset.sees(self.recorded, recorded, saw, sees);
+                } else if !self.unset.excuses(self.recorded, recorded, (saw, sees), changed) {
+                    return Some(Difference::Value(saw, sees));
+                }
+            }
         }
         let left = || (value_written(self.recorded, recorded), value_written(self.live, live));
         self.unset.passes(self.recorded, recorded, left);
@@ -233,6 +235,11 @@ fn stack(trace: &Trace, thread: ThreadId) -> Option<Stack> {
 fn place(trace: &Trace, pc: CodePosition) -> Option<(&ModuleInfo, u64)> {
     let module = trace.tables().module_of(pc)?;
     Some((module, pc - module.base))
+}
+
+/// Whether an access touches bytes that unrecorded code changed in this run.
+fn is_outside(trace: &Trace, access: Access) -> bool {
+    trace.uses(access).any(|used| trace.cell(used.cell).external())
 }
 
 /// The value that an access saw, as a little-endian number.

@@ -171,7 +171,7 @@ pub struct Run {
     pub trace: Trace,
     /// What became of it.
     pub outcome: Outcome,
-    /// Reads of bytes that nobody had set, which saw something else than in the recorded run.
+    /// Reads of bytes that no recorded code had set, which saw something else than in the recorded run.
     pub unset_reads: UnsetReads,
     /// The program, which stands still or is no more.
     pub stopped: Stopped,

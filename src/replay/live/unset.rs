@@ -1,16 +1,19 @@
-//! Bytes that nobody has set: the padding of structures, local variables before their first use, fresh memory of the
-//! heap.
+//! Bytes that no recorded code has set: the padding of structures, local variables before their first use, fresh memory
+//! of the heap.
 //!
 //! What lies there is what calls before left: other code of the program that is not recorded, libraries, and the
 //! recorder itself, which does not do the same in both runs. So a read may see other bytes there than in the recorded
 //! run, and so may one of a copy: a thread that saw a byte of the recorded run and another one in its place writes the
 //! one in the recorded run and the other one in the live run. Whatever else differs comes from somewhere else, and is a
 //! difference of the runs.
+//!
+//! A stack is used again: that some call set a byte long ago does not say that it is still there. Where the live run
+//! has another value than its own last write left, unrecorded code has been there since.
 
 use crate::trace::{Access, CellId, EventId, IncarnationId, ThreadId, Trace};
 use hashbrown::{HashMap, HashSet};
 
-/// Reads that saw other bytes than in the recorded run, where nobody had set them.
+/// Reads that saw other bytes than in the recorded run, where no recorded code had set them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnsetReads {
     /// How many.
@@ -44,8 +47,16 @@ impl Unset {
         self.reads
     }
 
-    /// Whether a read may see another value because nobody has set the bytes that differ.
-    pub fn excuses(&mut self, trace: &Trace, read: Access, saw: u64, sees: u64) -> bool {
+    /// A read saw another value than in the recorded run, where no recorded code had set it.
+    pub fn sees(&mut self, trace: &Trace, read: Access, saw: u64, sees: u64) {
+        let thread = trace.thread(read.event);
+        let seen = differing(read, saw, sees).map(|(_, saw, sees)| (thread, saw, sees));
+        self.seen.extend(seen);
+    }
+
+    /// Whether a read may see another value because nobody has set the bytes that differ, or since unrecorded code has
+    /// `changed` them in the live run.
+    pub fn excuses(&mut self, trace: &Trace, read: Access, (saw, sees): (u64, u64), changed: bool) -> bool {
         let set = self.set.get_or_insert_with(|| first_writes(trace));
         let is_set = |at: u64| {
             let holds = |cell: &CellId| {
@@ -55,12 +66,11 @@ impl Unset {
             let cell = trace.uses(read).map(|used| used.cell).find(holds);
             cell.is_none_or(|cell| set.get(&cell).is_some_and(|&write| write < read.event))
         };
-        let excused = differing(read, saw, sees)
-            .all(|(at, ..)| !is_set(at) || self.copies.contains(&(read.incarnation, read.addr + at)));
+        let mut differing = differing(read, saw, sees);
+        let excused = changed
+            || differing.all(|(at, ..)| !is_set(at) || self.copies.contains(&(read.incarnation, read.addr + at)));
         if excused {
-            let thread = trace.thread(read.event);
-            self.seen
-                .extend(differing(read, saw, sees).map(|(_, saw, sees)| (thread, saw, sees)));
+            self.sees(trace, read, saw, sees);
             self.reads.count += 1;
             self.reads.first.get_or_insert((read.event, sees));
         }

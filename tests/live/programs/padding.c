@@ -1,4 +1,5 @@
 /* Copies a structure with its padding, which is what an earlier call left on the stack: here the argument, in each byte.
+ * With a second argument, a call before that has set the same bytes to 0, and was recorded.
  *
  * Nothing depends on it up to 8. Above that, the program does more. */
 #include <pthread.h>
@@ -17,6 +18,12 @@ __attribute__((no_sanitize("thread"), noinline)) static void leave_on_the_stack(
     volatile char left[4096];
     for (unsigned at = 0; at < sizeof left; at++)
         left[at] = (char)(argument[0] - '0');
+}
+
+__attribute__((noinline)) static void clear_the_stack(void) {
+    volatile char left[4096];
+    for (unsigned at = 0; at < sizeof left; at++)
+        left[at] = 0;
 }
 
 __attribute__((noinline)) static void keep(void) {
@@ -46,6 +53,8 @@ static void *reader(void *arg) {
 
 int main(int argc, char **argv) {
     pthread_t threads[2];
+    if (argc > 2)
+        clear_the_stack();
     leave_on_the_stack(argc > 1 ? argv[1] : "0");
     keep();
     pthread_create(&threads[0], NULL, writer, NULL);

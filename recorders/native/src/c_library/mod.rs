@@ -6,7 +6,7 @@ pub mod channels;
 mod library;
 mod copies;
 mod epoll;
-mod files;
+pub mod files;
 mod format;
 pub mod forward;
 mod freed_blocks;

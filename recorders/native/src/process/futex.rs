@@ -15,7 +15,7 @@
 //! Futexes that say that they may be shared with other processes are like any other if their word lies in memory that
 //! is not; else they go to the kernel, after the comparison.
 
-use crate::c_library::processes;
+use crate::c_library::{files, processes};
 use crate::events::pending;
 use crate::libraries::glib;
 use crate::platform::memory::{self, NOBODYS};
@@ -43,6 +43,8 @@ pub unsafe extern "C" fn syscall() {
         "je 2f",
         "cmp edi, {thread}",
         "je 2f",
+        "cmp edi, {random}",
+        "je 3f",
         "cmp edi, {futex}",
         "jne {other}",
         "sub rsp, 8",
@@ -53,10 +55,17 @@ pub unsafe extern "C" fn syscall() {
         "ret",
         "2: mov rsi, [rsp]",
         "jmp {number}",
+        // The same arguments, each a place further on.
+        "3: mov rdi, rsi",
+        "mov rsi, rdx",
+        "mov rdx, rcx",
+        "jmp {getrandom}",
         process = const libc::SYS_getpid,
         parent = const libc::SYS_getppid,
         thread = const libc::SYS_gettid,
         number = sym processes::by_system_call,
+        random = const libc::SYS_getrandom,
+        getrandom = sym files::getrandom,
         futex = const libc::SYS_futex,
         other = sym other,
         body = sym futex,
