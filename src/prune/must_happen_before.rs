@@ -128,12 +128,7 @@ impl MustHappenBefore {
             rounds,
         } = self;
         drop(clocks);
-        // To the longer list, since another one beside it would be as much.
-        let (mut incoming, shorter) = match incoming.len() < further.len() {
-            true => (further, incoming),
-            false => (incoming, further),
-        };
-        incoming.extend(shorter);
+        let mut incoming = joined(incoming, further);
         // What the relation rests on is among its edges already, and its rounds.
         let barriers = rounds.exits.values().map(|&((barrier, _), _)| barrier).collect();
         drop(rounds);
@@ -505,16 +500,26 @@ impl<'t> Walk<'t> {
 
     fn finish(mut self) -> MustHappenBefore {
         self.given.truncate(self.kept);
-        self.given.extend(self.found);
-        self.given.sort_unstable();
-        self.given.dedup();
-        self.given.shrink_to_fit();
+        let mut incoming = joined(self.given, self.found);
+        incoming.sort_unstable();
+        incoming.dedup();
+        incoming.shrink_to_fit();
         MustHappenBefore {
             clocks: self.clocks,
-            incoming: self.given,
+            incoming,
             rounds: self.rounds,
         }
     }
+}
+
+/// Two lists in one, which the longer one becomes: another one beside it would take as much again.
+fn joined(one: Vec<Edge>, other: Vec<Edge>) -> Vec<Edge> {
+    let (mut all, shorter) = match one.len() < other.len() {
+        true => (other, one),
+        false => (one, other),
+    };
+    all.extend(shorter);
+    all
 }
 
 /// The ends and waits of once cells.

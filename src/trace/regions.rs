@@ -5,11 +5,11 @@ use super::{Access, EventId};
 use columns::Column;
 use std::ops::Range;
 
-/// Neighboring cells that make up a region.
-const CELLS: usize = 1 << 14;
+/// Neighboring cells that make up a region; in tests, so few that small traces have several regions.
+const CELLS: usize = if cfg!(test) { 3 } else { 1 << 14 };
 
 /// Accesses of neighboring cells that are sorted at once however few a region has.
-const FEW: usize = 1 << 20;
+const FEW: usize = if cfg!(test) { 20 } else { 1 << 20 };
 
 /// Walks over a region's accesses to sort them, at most, but for what one cell alone has.
 const WALKS: usize = 4;

@@ -295,3 +295,99 @@ impl Writers {
         &self.items[begin + (from - range.start)..begin + (until - range.start)]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::{Event, MemRange, Op, StackId, Tables};
+
+    /// Reads and writes of some bytes of four blocks by three threads, of which each block may be freed.
+    fn random_trace(random: &mut fastrand::Rng) -> Trace {
+        let mut events: Vec<Event> = Vec::new();
+        let mut push = |thread: u32, op| {
+            events.push(Event {
+                thread: ThreadId(thread),
+                pc: 1,
+                stack: StackId::EMPTY,
+                op,
+            });
+        };
+        let block = |number: u64| 0x1000 * (number + 1);
+        for number in 0..4 {
+            let addr = block(number);
+            push(0, Op::Alloc { addr, size: 64 });
+        }
+        let mut freed = [false; 4];
+        for _ in 0..300 {
+            let (thread, number) = (random.u32(0..3), random.u64(0..4));
+            let size = 1 << random.u32(0..4);
+            let mem = MemRange {
+                addr: block(number) + random.u64(0..16),
+                size,
+            };
+            // Few values, some of them wide.
+            let value = random.u64(0..4) * 0x0101_0101_0101_0101;
+            let value = value & (u64::MAX >> (u64::BITS - 8 * u32::from(size)));
+            match random.u32(0..100) {
+                0 if !freed[number as usize] => {
+                    freed[number as usize] = true;
+                    push(thread, Op::Free { addr: block(number) });
+                }
+                1..60 => push(thread, Op::Write { mem, value }),
+                _ => push(thread, Op::Read { mem, value }),
+            }
+        }
+        Trace::from_events(Tables::default(), &events)
+    }
+
+    #[test]
+    fn has_the_writes_that_a_look_at_every_event_finds() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let (mut ascending, mut others, mut freed) = (0, 0, 0);
+        for _ in 0..60 {
+            let trace = random_trace(&mut random);
+            let writers = Writers::of(&trace);
+            let mut repeated: Vec<EventId> = Vec::new();
+            for cell in (0..trace.cells().len() as u32).map(CellId) {
+                if !trace.cell(cell).contested() {
+                    continue;
+                }
+                let writes = |event: &EventId| {
+                    let access = trace.access(*event).filter(|access| access.kind.writes());
+                    access.is_some_and(|access| access.touches(cell))
+                };
+                let all: Vec<EventId> = trace.events().filter(writes).collect();
+                assert_eq!(writers.writes(cell), all);
+                for thread in (0..3).map(ThreadId) {
+                    let none_but = all.iter().all(|&write| trace.thread(write) == thread);
+                    assert_eq!(writers.none_but(thread, cell), none_but);
+                }
+                let left = |write: EventId| trace.value_left(write, cell);
+                freed += all.iter().filter(|&&write| left(write).is_none()).count();
+                let mut values: Vec<u64> = all.iter().filter_map(|&write| left(write)).collect();
+                let rising = values.is_sorted();
+                ascending += usize::from(rising);
+                others += usize::from(!rising);
+                values.push(77);
+                for value in values {
+                    let these = |write: &EventId| left(*write) == Some(value);
+                    let expected: Vec<EventId> = all.iter().copied().filter(these).collect();
+                    assert_eq!(writers.writes_of(cell, value), expected);
+                    repeated.extend(expected.iter().filter(|_| expected.len() > 1));
+                }
+                repeated.extend(all.iter().filter(|&&write| left(write).is_none()));
+            }
+            let in_contested = |write: &EventId| {
+                let access = trace.access(*write).filter(|access| access.kind.writes());
+                access.is_some() && trace.cell_uses(*write).any(|used| trace.cell(used.cell).contested())
+            };
+            for write in trace.events().filter(in_contested) {
+                assert_eq!(writers.is_only(write), !repeated.contains(&write), "{write:?}");
+            }
+        }
+        assert!(
+            ascending > 100 && others > 100 && freed > 100,
+            "{ascending} {others} {freed}"
+        );
+    }
+}
