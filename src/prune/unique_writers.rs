@@ -355,7 +355,11 @@ impl<'t> Search<'t> {
                 later: must,
             };
             let mut found = Vec::new();
-            let next = || reads.borrow_mut().pop_front_if(|seen| seen.read == event);
+            let next = || {
+                let mut reads = reads.borrow_mut();
+                let is_here = reads.front().is_some_and(|seen| seen.read == event);
+                is_here.then(|| reads.pop_front()).flatten()
+            };
             for seen in std::iter::from_fn(next) {
                 let Seen { cell, value, write, .. } = seen;
                 if !says_more(trace, clocks, write, event) {
