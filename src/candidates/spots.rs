@@ -142,7 +142,8 @@ impl Spots {
     /// accesses, spot by spot, and at each in the order of π.
     pub(super) fn push_cell(&mut self, cell: usize, parts: &[(u32, u32)], accesses: &[EventId]) {
         self.number[cell] = self.cells();
-        let mut from = self.accesses.len() as u32;
+        let all = u32::try_from(self.accesses.len() + accesses.len());
+        let mut from = all.expect("a trace has fewer accesses of cells") - accesses.len() as u32;
         for &(spot, count) in parts {
             self.parts.push(spot, from);
             from += count;

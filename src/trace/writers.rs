@@ -231,9 +231,9 @@ impl Writers {
             } else {
                 self.items.extend(by_value());
             }
-            self.starts.push(self.items.len() as u32);
+            self.starts.push(place(self.items.len()));
             valued.iter().for_each(|&(value, _)| self.values.push(value));
-            self.value_starts.push(self.values.len() as u32);
+            self.value_starts.push(place(self.values.len()));
             begin = end;
         }
     }
@@ -294,6 +294,11 @@ impl Writers {
         };
         &self.items[begin + (from - range.start)..begin + (until - range.start)]
     }
+}
+
+/// A place in a list, of which a trace that fits into memory has no more than these.
+fn place(at: usize) -> u32 {
+    u32::try_from(at).expect("a trace has fewer writes of cells")
 }
 
 #[cfg(test)]
