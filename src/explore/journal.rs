@@ -45,22 +45,40 @@ enum Frame {
 }
 
 /// Variables that say where and how a program was started, not what it is to do.
-const INCIDENTAL: [&str; 11] = [
+const INCIDENTAL: [&str; 18] = [
     "_",
     "COLUMNS",
     "ENVIRONMENT",
+    "HOST",
     "HOSTNAME",
+    "INVOCATION_ID",
+    "JOURNAL_STREAM",
     "LINES",
     "OLDPWD",
     "PWD",
     "SHLVL",
-    "WINDOWID",
     "STY",
     "TMPDIR",
+    "TMUX",
+    "TMUX_PANE",
+    "WINDOWID",
+    "XDG_SESSION_ID",
+    "XDG_VTNR",
 ];
 
-/// Variables of this tool, and those in which batch systems say which of many jobs this is, begin so.
-const OF_JOBS: [&str; 6] = ["WITNESS_", "SLURM", "PARALLEL_", "PBS_", "LSB_", "JOB_COMPLETION_"];
+/// Variables of this tool, those in which batch systems say which of many jobs this is, and those that say from where
+/// somebody has logged in, begin so.
+const OF_JOBS: [&str; 9] = [
+    "WITNESS_",
+    "SLURM",
+    "PARALLEL_",
+    "PBS_",
+    "LSB_",
+    "SGE_",
+    "JOB_COMPLETION_",
+    "KUBERNETES_",
+    "SSH_",
+];
 
 /// Whether a variable says nothing of what a program is to do.
 pub(super) fn is_incidental(variable: &str) -> bool {
@@ -122,6 +140,15 @@ pub enum JournalError {
     OfOthers {
         /// The file.
         path: PathBuf,
+    },
+    /// The workers that share a folder explore something else.
+    #[error("{}: those who share this folder explore {difference}; start this one as they were, or name another folder",
+        path.display())]
+    OtherShared {
+        /// What they explore.
+        path: PathBuf,
+        /// What is different, in words.
+        difference: String,
     },
     /// Something else was explored.
     #[error("{}: holds an exploration with {difference}; name another folder with -o, or begin anew with --anew", path.display())]

@@ -13,6 +13,7 @@ use crate::forest::Picture;
 use crate::lease::{Lease, Leases};
 use crate::own::Own;
 use crate::session::Diverged;
+use bincode::Options;
 use recorder_ring::Settings;
 use recorder_ring::plan::Words;
 use safe_files::{Readers, create_new, make_folder, random_name};
@@ -132,7 +133,7 @@ impl Shared {
         let there: Terms = serde_json::from_slice(text).map_err(|_| of_others())?;
         let other_terms = || (here.terms != there.terms).then(|| format!("{} instead of {}", there.terms, here.terms));
         if let Some(difference) = here.subject.difference(&there.subject).or_else(other_terms) {
-            return Err(JournalError::Other { path, difference });
+            return Err(JournalError::OtherShared { path, difference });
         }
         let subject = own.seal(PURPOSE, &[text]).to_string();
         Ok(Shared {
@@ -225,18 +226,25 @@ fn unsealed<'b>(own: &Own, subject: &str, name: &str, bytes: &'b [u8]) -> Option
 
 /// Lengths of what follows, and two blocks: what is known of the run, and its trace.
 fn packed(made: &Made) -> io::Result<Vec<u8>> {
-    let text = serde_json::to_vec(made)?;
-    let (text, trace) = (
-        lz4_flex::compress_prepend_size(&text),
+    let known = codec().serialize(made).map_err(io::Error::other)?;
+    let (known, trace) = (
+        lz4_flex::compress_prepend_size(&known),
         lz4_flex::compress_prepend_size(&made.trace),
     );
-    Ok([&(text.len() as u32).to_le_bytes()[..], &text, &trace].concat())
+    Ok([&(known.len() as u32).to_le_bytes()[..], &known, &trace].concat())
+}
+
+/// Not text: every worker reads every run, and what threads showed of themselves are thousands of numbers.
+fn codec() -> impl Options {
+    bincode::DefaultOptions::new().with_limit(LONGEST)
 }
 
 fn unpacked(content: &[u8]) -> Option<Made> {
     let (length, rest) = content.split_first_chunk::<4>()?;
-    let (text, trace) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-    let made: Made = serde_json::from_slice(&lz4_flex::decompress_size_prepended(text).ok()?).ok()?;
+    let (known, trace) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    let made: Made = codec()
+        .deserialize(&lz4_flex::decompress_size_prepended(known).ok()?)
+        .ok()?;
     let trace = lz4_flex::decompress_size_prepended(trace).ok()?;
     Some(Made { trace, ..made })
 }

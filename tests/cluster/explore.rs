@@ -160,7 +160,12 @@ fn workers_on_something_else_are_refused_and_so_are_runs_of_others() {
         let refused = place.explore(options);
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
         assert!(said(&refused).contains(difference), "{refused:?}");
+        assert!(said(&refused).contains("start this one as they were"), "{refused:?}");
     }
+    let mut other = place.command(&["--join", "runs"]);
+    let refused = other.env("LANG", "xx").output().expect("witness runs");
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(said(&refused).contains("the environment variable LANG"), "{refused:?}");
     let mut elsewhere = place.command(&["--join", "runs"]);
     elsewhere.env("XDG_STATE_HOME", place.folder.join("of-another-user"));
     let refused = elsewhere.output().expect("witness runs");
@@ -182,9 +187,10 @@ fn workers_on_something_else_are_refused_and_so_are_runs_of_others() {
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     assert!(said(&refused).contains("--anew"), "{refused:?}");
     fs::write(&names[0], first).expect("a file");
-    // Which jobs of a batch system they are makes no difference.
+    // Which jobs of a batch system they are makes no difference, nor from where somebody started them.
     let mut job = place.command(&["--join", "runs"]);
     job.env("SLURM_ARRAY_TASK_ID", "7").env("SLURM_JOB_ID", "4711");
+    job.env("SSH_CONNECTION", "10.0.0.1 50000 10.0.0.2 22");
     let job = job.output().expect("witness runs");
     assert!(job.status.success(), "{job:?}");
     place.is_as_alone();
