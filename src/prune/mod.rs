@@ -10,6 +10,7 @@ mod clocks;
 mod ending;
 mod forced_posts;
 mod grounds;
+mod guarded;
 mod handed_on;
 mod histories;
 mod lock_history;

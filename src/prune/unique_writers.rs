@@ -104,7 +104,7 @@ impl<'t> Needs<'t> {
             // Where reads may be free, no writer is needed for sure.
             (true, _) => must.clone(),
             (false, Some(found)) => extended(trace, must, found),
-            (false, None) => Search::new(trace, &writers).closure(must).0,
+            (false, None) => Search::new(trace, &writers, sections).closure(must).0,
         };
         Needs {
             trace,
@@ -262,6 +262,7 @@ fn extended(trace: &Trace, must: &MustHappenBefore, found: &[Edge]) -> MustHappe
 struct Search<'t> {
     trace: &'t Trace,
     writers: &'t Writers,
+    sections: &'t Sections,
     /// By cell and thread, its writes in program order: of cells for which they were needed.
     by_thread: HashMap<CellId, BTreeMap<ThreadId, Vec<EventId>>>,
     /// Reads that several writes may explain, as far as is known.
@@ -271,10 +272,11 @@ struct Search<'t> {
 }
 
 impl<'t> Search<'t> {
-    fn new(trace: &'t Trace, writers: &'t Writers) -> Search<'t> {
+    fn new(trace: &'t Trace, writers: &'t Writers, sections: &'t Sections) -> Search<'t> {
         Search {
             trace,
             writers,
+            sections,
             by_thread: HashMap::new(),
             open: Vec::new(),
             edges: Vec::new(),
@@ -298,7 +300,7 @@ impl<'t> Search<'t> {
             };
         }
         tracing::debug!(walks, open = self.open.len(), "unique writers");
-        let words = Words::of(self.trace, self.writers, &needed);
+        let words = Words::of(self.trace, self.writers, self.sections, &needed);
         for _ in 0..WALKS_FOR_WORDS {
             let edges = words::edges(self.trace, &words, &needed);
             tracing::debug!(edges = edges.len(), "words");
@@ -623,7 +625,8 @@ mod tests {
             .collect();
         let trace = trace(&events);
         let (must, writers) = (MustHappenBefore::of(&trace), Writers::of(&trace));
-        let (needed, walks) = Search::new(&trace, &writers).closure(&must);
+        let sections = Sections::of(&trace);
+        let (needed, walks) = Search::new(&trace, &writers, &sections).closure(&must);
         let event = |k: u64, at: u64| EventId((4 * k + at) as u32);
         assert!((0..ROUNDS).all(|k| needed.before(event(k, 0), event(k, 1))));
         assert!(

@@ -16,9 +16,11 @@
 //!
 //! The word begins with what it held before the trace, or with a store that comes before all else that is done to it,
 //! as far as is known.
+//!
+//! What threads change under one lock, by plain reads and writes, [is such a word, too](guarded).
 
-use super::{Edge, MustHappenBefore};
-use crate::trace::{Access, AccessKind, CellId, EventId, ThreadId, Trace, Writers};
+use super::{Edge, MustHappenBefore, guarded};
+use crate::trace::{Access, AccessKind, CellId, EventId, Sections, ThreadId, Trace, Writers};
 use hashbrown::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -98,6 +100,8 @@ pub struct Steps {
 /// A word.
 #[derive(Debug)]
 pub struct Word {
+    /// Whether plain reads and writes under a lock change it.
+    guarded: bool,
     /// The store that it begins with, and what it holds then.
     pub begin: Option<EventId>,
     first: u64,
@@ -142,26 +146,42 @@ pub struct Since<'s> {
 impl Words {
     /// Finds them.
     #[must_use]
-    pub fn of(trace: &Trace, writers: &Writers, needed: &MustHappenBefore) -> Words {
+    pub fn of(trace: &Trace, writers: &Writers, sections: &Sections, needed: &MustHappenBefore) -> Words {
         let mut words = Words::default();
         let mut known: HashSet<CellId> = HashSet::new();
-        for access in trace.contested().filter(|access| access.kind == AccessKind::AtomicRmw) {
-            for used in trace.uses(access).filter(|used| used.read != used.written) {
-                if known.insert(used.cell)
-                    && let Some(word) = Word::of(trace, writers, needed, used.cell)
-                {
-                    words.by_cell.insert(used.cell, words.words.len() as u32);
-                    words.words.push(word);
+        if trace.has_access(|kind, _| kind == AccessKind::AtomicRmw) {
+            for access in trace.contested().filter(|access| access.kind == AccessKind::AtomicRmw) {
+                for used in trace.uses(access).filter(|used| used.read != used.written) {
+                    if known.insert(used.cell) {
+                        words.add(used.cell, Word::of(trace, writers, None, needed, used.cell));
+                    }
                 }
             }
+        }
+        let mut left = MAX_WRITES;
+        for cell in guarded::candidates(trace, writers, sections).filter(|cell| !known.contains(cell)) {
+            left = match left.checked_sub(writers.writes(cell).len()) {
+                Some(left) => left,
+                None => break,
+            };
+            words.add(cell, Word::of(trace, writers, Some(sections), needed, cell));
         }
         words
     }
 
-    /// The number of a cell's word, if it is one.
+    fn add(&mut self, cell: CellId, word: Option<Word>) {
+        if let Some(word) = word {
+            self.by_cell.insert(cell, self.words.len() as u32);
+            self.words.push(word);
+        }
+    }
+
+    /// The number of the word that a read of a cell sees, if it says something of how far threads have come.
     #[must_use]
-    pub fn number(&self, cell: CellId) -> Option<u32> {
-        self.by_cell.get(&cell).copied()
+    pub fn read(&self, kind: AccessKind, cell: CellId) -> Option<u32> {
+        let number = self.by_cell.get(&cell).copied()?;
+        // What others do to words hardly says more.
+        (kind.is_atomic() || self.get(number).guarded).then_some(number)
     }
 
     /// How many functions of a word's value are looked at, for each thread.
@@ -178,7 +198,14 @@ impl Words {
 }
 
 impl Word {
-    fn of(trace: &Trace, writers: &Writers, needed: &MustHappenBefore, cell: CellId) -> Option<Word> {
+    /// With sections, of a cell that is changed under a lock.
+    fn of(
+        trace: &Trace,
+        writers: &Writers,
+        sections: Option<&Sections>,
+        needed: &MustHappenBefore,
+        cell: CellId,
+    ) -> Option<Word> {
         let writes = writers.writes(cell);
         if trace.cell(cell).external() || writes.len() > MAX_WRITES {
             return None;
@@ -193,8 +220,15 @@ impl Word {
             })
         };
         let steps: Option<Vec<Step>> = writes.iter().map(step).collect();
-        let steps = steps?;
+        let mut steps = steps?;
         let stores = first_stores(trace, needed, &steps);
+        if let Some(sections) = sections {
+            let later = &mut steps[stores..];
+            let found = guarded::found(trace, sections, cell, later.iter().map(|step| step.event))?;
+            for (step, found) in later.iter_mut().zip(found) {
+                step.read = found;
+            }
+        }
         let (begin, steps) = (stores.checked_sub(1).map(|last| &steps[last]), &steps[stores..]);
         let first = begin.map_or(trace.cell(cell).initial(), |begin| begin.left)?;
         let mut by_thread: Vec<(ThreadId, Vec<&Step>)> = Vec::new();
@@ -222,6 +256,7 @@ impl Word {
             .map(|(thread, steps)| Steps::of(trace, thread, &steps, &parts, &bounds))
             .collect();
         Some(Word {
+            guarded: sections.is_some(),
             begin: begin.map(|begin| begin.event),
             first,
             parts,
@@ -392,11 +427,11 @@ pub(super) fn edges(trace: &Trace, words: &Words, needed: &MustHappenBefore) -> 
         return edges;
     }
     let mut others: Vec<Done> = Vec::new();
-    // What others do to words hardly says more.
-    let atomic = |access: &Access| access.kind.is_atomic() && access.kind.reads();
-    for access in trace.contested().filter(atomic) {
+    let plain = words.words.iter().any(|word| word.guarded);
+    let may_tell = |access: &Access| (plain || access.kind.is_atomic()) && access.kind.reads();
+    for access in trace.contested().filter(may_tell) {
         for used in trace.uses(access) {
-            let Some(number) = words.number(used.cell) else {
+            let Some(number) = words.read(access.kind, used.cell) else {
                 continue;
             };
             let (read, word) = (access.event, words.get(number));
@@ -461,7 +496,7 @@ pub(super) fn edges(trace: &Trace, words: &Words, needed: &MustHappenBefore) -> 
 mod tests {
     use crate::prune::{MustHappenBefore, Needs};
     use crate::trace::{EventId, Sections, ThreadId, Trace};
-    use trace_format::{Event, MemRange, MemoryOrder, Op, StackId, Tables};
+    use trace_format::{Event, MemRange, MemoryOrder, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables};
 
     fn step(read: u64, written: u64) -> Op {
         Op::AtomicRmw {
@@ -487,6 +522,28 @@ mod tests {
         events
     }
 
+    /// The same, by plain reads and writes under a lock, with four events for each.
+    fn under_lock(events: &[(u32, Op)], write_is_under_it: bool) -> Vec<(u32, Op)> {
+        let lock = ObjectId(0);
+        let locked = |&(thread, op): &(u32, Op)| match op {
+            Op::AtomicRmw { mem, read, written, .. } => {
+                let write = Op::Write { mem, value: written };
+                let mut steps = [
+                    Op::Acquire { lock, attempt: false },
+                    Op::Read { mem, value: read },
+                    write,
+                    Op::Release { lock },
+                ];
+                if !write_is_under_it {
+                    steps.swap(2, 3);
+                }
+                steps.map(|op| (thread, op)).to_vec()
+            }
+            other => vec![(thread, other)],
+        };
+        events.iter().flat_map(locked).collect()
+    }
+
     fn needed(events: &[(u32, Op)]) -> impl Fn(u32, u32) -> bool {
         let event = |&(thread, op): &(u32, Op)| Event {
             thread: ThreadId(thread),
@@ -494,7 +551,16 @@ mod tests {
             stack: StackId::EMPTY,
             op,
         };
-        let trace = Trace::from_events(Tables::default(), &events.iter().map(event).collect::<Vec<_>>());
+        let tables = Tables {
+            objects: vec![ObjectInfo {
+                kind: ObjectKind::Mutex,
+                addr: 0,
+                name: None,
+                initial: 0,
+            }],
+            ..Tables::default()
+        };
+        let trace = Trace::from_events(tables, &events.iter().map(event).collect::<Vec<_>>());
         crate::check::validate(&trace).expect("an execution");
         let (must, sections) = (MustHappenBefore::of(&trace), Sections::of(&trace));
         let needed = Needs::of(&trace, &must, &sections).relation().clone();
@@ -508,6 +574,23 @@ mod tests {
         events.push((0, step(1, 0)));
         let before = needed(&events);
         assert!((last - 4..last).all(|other| before(other, last)));
+    }
+
+    #[test]
+    fn so_it_does_where_they_count_under_a_lock() {
+        let counted = counted();
+        let steps = counted.len() as u32;
+        // What each of the last four writes; and what the last one of all writes.
+        for (under_it, follows) in [(true, true), (false, false)] {
+            let mut events = under_lock(&counted, under_it);
+            let first = events.len() as u32;
+            events.extend(under_lock(&[(0, step(1, 0))], under_it));
+            let before = needed(&events);
+            let wrote = |back: u32| first - 4 * back + 2;
+            assert!(steps > 4 && first == 4 * (steps - 4) + 4);
+            let all = (1..5).all(|back| before(wrote(back), first + 1));
+            assert_eq!(all, follows, "written under the lock: {under_it}");
+        }
     }
 
     #[test]

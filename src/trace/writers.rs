@@ -273,6 +273,13 @@ impl Writers {
         }
     }
 
+    /// Whether more than one thread writes a cell.
+    #[must_use]
+    #[inline]
+    pub fn by_several(&self, cell: CellId) -> bool {
+        matches!(self.by[cell.index()], By::Several)
+    }
+
     /// The writes that leave a value in a contested cell, in the order of π.
     #[must_use]
     pub fn writes_of(&self, cell: CellId, value: u64) -> &[EventId] {

@@ -32,7 +32,7 @@ mod window;
 mod words;
 
 use crate::prune::{Ending, Needs, Words};
-use crate::trace::{AccessKind, CellId, EventId, Op, Sections, ThreadId, Trace, Wakes, Writers};
+use crate::trace::{CellId, EventId, Op, Sections, ThreadId, Trace, Wakes, Writers};
 use joints::Joints;
 use search::{Kept, Search, View};
 use std::sync::OnceLock;
@@ -269,13 +269,7 @@ impl<'t> Native<'t> {
 
     /// The words whose sums it looks at.
     fn words(&self) -> &Words {
-        self.words.get_or_init(|| {
-            let changes_words = self.trace.has_access(|kind, _| kind == AccessKind::AtomicRmw);
-            match changes_words {
-                true => Words::of(self.trace, self.writers, self.needs.relation()),
-                false => Words::default(),
-            }
-        })
+        (self.words).get_or_init(|| Words::of(self.trace, self.writers, self.sections, self.needs.relation()))
     }
 
     /// The value that the recorded events before `from` leave in a cell, and the write that did;

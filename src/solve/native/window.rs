@@ -312,8 +312,7 @@ impl<'s, 't> Window<'s, 't> {
                     && !native.writers.none_but(thread, used.cell)
                     && (all_known || !trace.cell(used.cell).external());
                 let read = in_question.then(|| self.read((used.cell, number), event, used.read));
-                let is_word = read.is_some() && access.kind.is_atomic();
-                let word = is_word.then(|| words.number(used.cell)).flatten();
+                let word = (read.is_some()).then(|| words.read(access.kind, used.cell)).flatten();
                 self.uses.push(Used {
                     cell: used.cell,
                     number,

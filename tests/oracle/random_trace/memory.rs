@@ -1,13 +1,14 @@
 //! Accesses: of globals, of blocks that come and go at overlapping addresses, of stacks, of flags and locks made of
 //! atomics.
 
-use super::{Flavour, World};
-use trace_format::{MemRange, MemoryOrder, Op};
+use super::{Flavour, MUTEXES, World};
+use trace_format::{MemRange, MemoryOrder, ObjectId, Op};
 
 const GLOBALS: u64 = 0x1000;
 const FLAGS: u64 = 0x2000;
 const LOCKS: u64 = 0x3000;
 const WORDS: u64 = 0x4000;
+const GUARDED: u64 = 0x5000;
 const HEAP: u64 = 0x9000;
 /// Where the stack of the first thread is; each next one is as far from it.
 const STACKS: u64 = 0x1_0000;
@@ -95,6 +96,59 @@ impl World {
             },
         };
         self.emit(thread, op);
+    }
+
+    /// Takes a mutex that is a flag under a lock, gives it back, or does something under it; now and then without looking,
+    /// or outside the lock.
+    pub(super) fn guarded(&mut self, thread: usize) {
+        let lock = MUTEXES[self.random.below(12).saturating_sub(10) as usize];
+        let id = ObjectId(lock);
+        let mem = MemRange {
+            addr: GUARDED + 8 * self.random.below(10).saturating_sub(8),
+            size: 4,
+        };
+        let has = self.taken.get(&mem.addr) == Some(&thread);
+        if has && self.random.chance(40) {
+            return self.access(thread);
+        }
+        let is_outside = self.random.chance(4);
+        match self.owner.get(&lock).copied() {
+            _ if is_outside => {}
+            None => {
+                self.owner.insert(lock, (thread, 1));
+                self.emit(
+                    thread,
+                    Op::Acquire {
+                        lock: id,
+                        attempt: false,
+                    },
+                );
+            }
+            Some((owner, _)) if owner == thread => {}
+            Some(_) => return,
+        }
+        let value = self.load(mem);
+        if self.random.chance(92) {
+            self.emit(thread, Op::Read { mem, value });
+        }
+        let written = match value {
+            0 => Some(1 + self.random.below(2)),
+            _ if has => Some(0),
+            _ => self.random.chance(8).then(|| self.random.below(3)),
+        };
+        if let Some(written) = written.filter(|_| self.random.chance(85)) {
+            match written {
+                0 => drop(self.taken.remove(&mem.addr)),
+                _ if value == 0 => drop(self.taken.insert(mem.addr, thread)),
+                _ => {}
+            }
+            self.store(mem, written);
+            self.emit(thread, Op::Write { mem, value: written });
+        }
+        if !is_outside && self.random.chance(90) {
+            self.give_back(lock);
+            self.emit(thread, Op::Release { lock: id });
+        }
     }
 
     /// A step of a word with two flags and a count above them, as locks for readers and writers have it, or counts of

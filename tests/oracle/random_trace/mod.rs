@@ -91,6 +91,8 @@ enum Flavour {
     AtomicLocks,
     /// Atomic words that threads change step by step.
     Words,
+    /// Flags that threads set and clear under a lock.
+    Guarded,
     /// Locks taken within others.
     Locks,
     /// Blocks that are allocated, freed and accessed under locks.
@@ -102,7 +104,7 @@ enum Flavour {
     Everything,
 }
 
-const FLAVOURS: [Flavour; 14] = [
+const FLAVOURS: [Flavour; 15] = [
     Flavour::Conditions,
     Flavour::Conditions,
     Flavour::Semaphores,
@@ -116,6 +118,7 @@ const FLAVOURS: [Flavour; 14] = [
     Flavour::Flags,
     Flavour::AtomicLocks,
     Flavour::Words,
+    Flavour::Guarded,
     Flavour::Everything,
 ];
 
@@ -145,7 +148,7 @@ struct World {
     branches: bool,
     foreign_unlock: bool,
     flavour: Flavour,
-    /// Atomics that are locks: who has them.
+    /// Atomics that are locks, and flags under locks: who has them.
     taken: BTreeMap<u64, usize>,
     /// Atomic words: by address and bit, how often a thread has set it, or raised what is counted there.
     steps: BTreeMap<(u64, u64, usize), u32>,
@@ -160,11 +163,15 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
     generate_with(random, threads, flavour)
 }
 
-/// One in which threads change atomic words step by step.
+/// One in which threads change words step by step: atomic ones, or flags under a lock.
 pub fn generate_words(seed: u64) -> (Tables, Vec<Event>) {
     let mut random = Random(fastrand::Rng::with_seed(seed));
     let threads = 2 + random.below(3) as usize;
-    generate_with(random, threads, Flavour::Words)
+    let flavour = match random.chance(50) {
+        true => Flavour::Words,
+        false => Flavour::Guarded,
+    };
+    generate_with(random, threads, flavour)
 }
 
 /// One in which threads take locks within others.
@@ -201,6 +208,8 @@ fn generate_with(mut random: Random, threads: usize, flavour: Flavour) -> (Table
         Flavour::Waits | Flavour::Handlers | Flavour::Flags | Flavour::AtomicLocks | Flavour::Words => {
             20 + random.below(12)
         }
+        // Each change of a flag takes four events.
+        Flavour::Guarded => 28 + random.below(14),
         Flavour::Locks => 24 + random.below(16),
         Flavour::LockedHeap => 16 + random.below(16),
         Flavour::TakenAgain | Flavour::Repeated => 14 + random.below(16),
@@ -391,6 +400,12 @@ impl World {
                 0..12 => self.thread_life(thread),
                 12..35 => self.access(thread),
                 _ => self.atomic_lock(thread),
+            },
+            Flavour::Guarded => match choice {
+                0..10 => self.thread_life(thread),
+                10..25 => self.access(thread),
+                25..30 => self.lock(thread),
+                _ => self.guarded(thread),
             },
             Flavour::Words => match choice {
                 0..12 => self.thread_life(thread),

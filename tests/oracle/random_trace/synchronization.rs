@@ -6,7 +6,7 @@ use trace_format::{MemoryOrder, ObjectId, Op, WaitOutcome};
 
 impl World {
     /// Gives back one level of a lock that somebody holds alone.
-    fn give_back(&mut self, lock: u32) {
+    pub(super) fn give_back(&mut self, lock: u32) {
         if let Some((owner, depth)) = self.owner.remove(&lock).filter(|&(_, depth)| depth > 1) {
             self.owner.insert(lock, (owner, depth - 1));
         }
