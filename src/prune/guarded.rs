@@ -7,6 +7,8 @@
 //! section, and this is as in π (`docs/SEMANTICS.md`, section 2): it changes the cell as a read-modify-write would, and
 //! all that follows for [words](super::words) follows for the cell.
 //!
+//! Where the memory is freed, nobody accesses it behind that, so a free does not come between either.
+//!
 //! That says nothing of runs in which reads see something else: the program need not look at what it read. So it is an
 //! outcome, and no structure, unlike a [lock](super::AtomicLocks) that is made of an atomic variable.
 
@@ -35,7 +37,7 @@ pub(super) fn candidates<'t>(
             true => writers.writes(cell),
             false => return false,
         };
-        let last = writes.last().copied();
+        let last = writes.iter().copied().rev().find(|&write| !frees(trace, write));
         writes.len() >= MIN_WRITES
             && last.is_some_and(|last| exclusive(trace, sections, last).next().is_some())
             && holds_few_values(trace, cell, writes)
@@ -50,6 +52,12 @@ fn holds_few_values(trace: &Trace, cell: CellId, writes: &[EventId]) -> bool {
     values.len() <= FEW
 }
 
+fn frees(trace: &Trace, write: EventId) -> bool {
+    trace
+        .access(write)
+        .is_some_and(|access| access.kind == AccessKind::Free)
+}
+
 /// The sections that the thread of an event is in at it, and that exclude all others on their locks.
 fn exclusive<'t>(trace: &Trace, sections: &'t Sections, event: EventId) -> impl Iterator<Item = Section> + 't {
     let open = sections.open_after(trace.thread(event), trace.place(event));
@@ -57,7 +65,7 @@ fn exclusive<'t>(trace: &Trace, sections: &'t Sections, event: EventId) -> impl 
 }
 
 /// What each of these writes of a cell finds there, in every feasible prefix, as far as that is known. `None` unless all
-/// of them are plain stores, or atomic ones, under one lock.
+/// of them that store something are plain or atomic stores, under one lock.
 pub(super) fn found(
     trace: &Trace,
     sections: &Sections,
@@ -65,7 +73,7 @@ pub(super) fn found(
     writes: impl Iterator<Item = EventId> + Clone,
 ) -> Option<Vec<Option<u64>>> {
     let mut locks: Option<Vec<ObjectId>> = None;
-    for write in writes.clone() {
+    for write in writes.clone().filter(|&write| !frees(trace, write)) {
         let kind = trace.access(write)?.kind;
         if !matches!(kind, AccessKind::Write | AccessKind::AtomicStore) {
             return None;
@@ -81,6 +89,9 @@ pub(super) fn found(
     }
     let lock = *locks?.first()?;
     let before = |write| {
+        if frees(trace, write) {
+            return None;
+        }
         let section = exclusive(trace, sections, write).find(|section| section.lock == lock)?;
         let begin = section.acquire.map_or(0, |acquire| trace.place(acquire) + 1);
         last_seen(trace, cell, write, begin)

@@ -3,6 +3,7 @@
 use super::Native;
 use super::state::{Clocks, Contradiction, State};
 use super::window::{Life, Read, Window};
+use super::words::Beginnings;
 use crate::prune::Ending;
 use crate::semantics::Need;
 use crate::trace::{CellId, EventId, ObjectId, Section, SectionId, ThreadId};
@@ -76,6 +77,8 @@ pub(super) struct Search<'s, 't> {
     pub(super) served: BTreeMap<EventId, EventId>,
     ends: Ends,
     pub(super) window: Window<'s, 't>,
+    /// Where the sums of the words that were read begin.
+    pub(super) beginnings: Beginnings,
     /// The sections that a cut enters, each lock's together, for the cut asked about last.
     entered: (Vec<u32>, Vec<Vec<OnLock>>),
 }
@@ -120,6 +123,7 @@ impl<'s, 't> Search<'s, 't> {
             served: BTreeMap::new(),
             ends,
             window: window.unwrap_or_else(|| Window::new(native, from, based, ending)),
+            beginnings: Beginnings::default(),
             entered: (Vec::new(), Vec::new()),
         }
     }

@@ -2,9 +2,24 @@
 
 use super::search::Search;
 use super::state::{Clocks, Contradiction, State};
-use crate::prune::{Done, Since};
+use crate::prune::{Done, Since, WordSteps};
 use crate::trace::{CellId, EventId, ThreadId};
 use hashbrown::HashMap;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Where the sums of a word begin in a window.
+pub(super) struct Beginning {
+    /// What the word holds then, if that is known: else they begin with the trace.
+    value: Option<u64>,
+    /// How many writes of each thread come before the window.
+    begun: Vec<usize>,
+    /// The threads whose sums are not 0 for sure: a word may have been written by thousands, one after the other.
+    open: Vec<usize>,
+}
+
+/// By word.
+pub(super) type Beginnings = RefCell<HashMap<u32, Rc<Beginning>>>;
 
 /// What threads may have done to a word when another one reads it, as far as its reads have been looked at.
 type Readers = HashMap<(u32, ThreadId), Vec<Done>>;
@@ -39,18 +54,14 @@ impl Search<'_, '_> {
             return Ok(false);
         }
         let reader = trace.thread(read);
-        // What a thread has done when the window begins.
-        let begun = |by: usize| match self.based {
-            true => word.steps[by].before(trace.events_before(word.steps[by].thread, self.from), 0),
-            false => 0,
-        };
+        let beginning = self.beginning(cell, number);
         let others = readers.entry((number, reader)).or_insert_with(|| {
-            let others = (0..word.steps.len()).filter(|&by| word.steps[by].thread != reader);
+            let others = (beginning.open.iter()).filter(|&&by| word.steps[by].thread != reader);
             others
-                .map(|by| Done {
+                .map(|&by| Done {
                     by,
-                    least: begun(by),
-                    most: begun(by),
+                    least: beginning.begun[by],
+                    most: beginning.begun[by],
                 })
                 .collect()
         });
@@ -78,16 +89,9 @@ impl Search<'_, '_> {
         if !self.spend(looks + others.len() * native.words().parts(number)) {
             return Ok(false);
         }
-        // Where all that comes before the window is in the prefix, the sums may begin there.
-        let base = match word.begin {
-            _ if !self.based || self.from == EventId(0) => None,
-            Some(begin) if begin >= self.from => None,
-            _ => native.base_value(cell, self.from),
-        };
-        let all_begun: Vec<usize> = base.map_or_else(Vec::new, |_| (0..word.steps.len()).map(begun).collect());
-        let since = base.map(|value| Since {
+        let since = beginning.value.map(|value| Since {
             value,
-            begun: &all_begun,
+            begun: &beginning.begun,
         });
         let own = (0..word.steps.len()).find(|&by| word.steps[by].thread == reader);
         let own = own.map(|by| (by, word.steps[by].before(trace.place(read), 0)));
@@ -106,5 +110,32 @@ impl Search<'_, '_> {
             }
         }
         Ok(new)
+    }
+
+    /// Where the sums of a cell's word begin.
+    fn beginning(&self, cell: CellId, number: u32) -> Rc<Beginning> {
+        let find = || {
+            let (native, trace) = (self.native, self.native.trace);
+            let word = native.words().get(number);
+            self.spend(word.steps.len());
+            // Where all that comes before the window is in the prefix, the sums may begin there.
+            let value = match word.begin {
+                _ if !self.based || self.from == EventId(0) => None,
+                Some(begin) if begin >= self.from => None,
+                _ => native.base_value(cell, self.from),
+            };
+            let begun = |steps: &WordSteps| match self.based {
+                true => steps.before(trace.events_before(steps.thread, self.from), 0),
+                false => 0,
+            };
+            let begun: Vec<usize> = word.steps.iter().map(begun).collect();
+            let is_open = |&by: &usize| {
+                let next = word.steps[by].writes.get(begun[by]);
+                next.is_some_and(|&write| self.possible(write)) || value.is_none() && begun[by] > 0
+            };
+            let open = (0..word.steps.len()).filter(is_open).collect();
+            Rc::new(Beginning { value, begun, open })
+        };
+        Rc::clone(self.beginnings.borrow_mut().entry(number).or_insert_with(find))
     }
 }
