@@ -129,9 +129,14 @@ impl Clocks {
 
     /// Whether `from`, an event of another thread, precedes the event that was pushed last for `thread`.
     pub(super) fn knows(&self, thread: ThreadId, from: EventId) -> bool {
+        let (other, place) = self.in_threads.of(from);
+        self.known(thread, other) > place
+    }
+
+    /// How many events of another thread precede the event that was pushed last for `thread`.
+    pub(super) fn known(&self, thread: ThreadId, other: ThreadId) -> u32 {
         let rows = &self.stretches[thread.index()].rows;
-        let last = &rows[rows.len() - self.chunks.of_clock..];
-        self.chunks.entry(last, self.in_threads.thread(from).index()) > self.in_threads.place(from)
+        self.chunks.entry(&rows[rows.len() - self.chunks.of_clock..], other.index())
     }
 
     /// Adds an edge from `from` to `event`, the event that was pushed last.

@@ -494,8 +494,9 @@ impl<'t> Walk<'t> {
         if self.grounds < Grounds::Pins || self.trace.pin(event).is_none() {
             return;
         }
-        let sources = self.trace.pinned_between(event).filter_map(|(last, _)| last);
-        self.pinned[self.trace.thread(event).index()].extend(sources);
+        let (thread, clocks) = (self.trace.thread(event), &self.clocks);
+        let sources = self.trace.pinned_behind(event, |other| clocks.known(thread, other));
+        self.pinned[thread.index()].extend(sources);
     }
 
     fn finish(mut self) -> MustHappenBefore {

@@ -235,6 +235,29 @@ impl Trace {
         self.program_order(thread).partition_point(|other| other < event) as u32
     }
 
+    /// The events of other threads that must precede an access because it is pinned, of each the last one: unless that is
+    /// among so many of the thread's as are `known` to precede it. Where many are, this takes less time than to look for
+    /// all of them.
+    pub(crate) fn pinned_behind(
+        &self,
+        event: EventId,
+        known: impl Fn(ThreadId) -> u32,
+    ) -> impl Iterator<Item = EventId> {
+        let own = self.thread(event);
+        let others = (0..self.threads() as u32)
+            .map(ThreadId)
+            .filter(move |&thread| thread != own);
+        let sources = self.pin(event).map(|pin| {
+            others.filter_map(move |thread| {
+                let (order, known) = (self.program_order(thread), known(thread) as usize);
+                order.get(known).filter(|&next| next < pin.from)?;
+                let before = order.partition_point_from(known + 1, |other| other < pin.from);
+                Some(order.at(before - 1))
+            })
+        });
+        sources.into_iter().flatten()
+    }
+
     /// The events of other threads that a pinned access keeps its place among: per thread, the
     /// last that must precede it, and the first that must not.
     pub fn pinned_between(&self, event: EventId) -> impl Iterator<Item = (Option<EventId>, Option<EventId>)> + '_ {
