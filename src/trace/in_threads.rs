@@ -28,7 +28,8 @@ impl Builder {
         self.len += 1;
     }
 
-    pub(super) fn finish(self) -> InThreads {
+    pub(super) fn finish(mut self) -> InThreads {
+        self.turns.end();
         InThreads(Arc::new(self.turns))
     }
 }
