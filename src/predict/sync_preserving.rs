@@ -113,7 +113,9 @@ impl<'t> SyncPreserving<'t> {
     pub fn new(trace: &'t Trace, needs: &'t Needs<'t>, sections: &'t Sections) -> SyncPreserving<'t> {
         // What every prefix needs is as it was in π; where no value was written twice, that is all.
         let needed = needs.relation();
-        let edges = explained(trace, sections, needs.writers(), |event, thread| needed.count(event, thread));
+        let edges = explained(trace, sections, needs.writers(), |event, thread| {
+            needed.count(event, thread)
+        });
         let edges: Vec<Edge> = edges.into_iter().map(|(to, from)| Edge { to, from }).collect();
         let in_trace = match edges.is_empty() {
             true => Cow::Borrowed(needed.clocks()),

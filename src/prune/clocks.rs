@@ -136,7 +136,8 @@ impl Clocks {
     /// How many events of another thread precede the event that was pushed last for `thread`.
     pub(super) fn known(&self, thread: ThreadId, other: ThreadId) -> u32 {
         let rows = &self.stretches[thread.index()].rows;
-        self.chunks.entry(&rows[rows.len() - self.chunks.of_clock..], other.index())
+        self.chunks
+            .entry(&rows[rows.len() - self.chunks.of_clock..], other.index())
     }
 
     /// Adds an edge from `from` to `event`, the event that was pushed last.
