@@ -33,16 +33,23 @@ pub(crate) struct Block {
 struct Span {
     block: BlockId,
     len: u32,
-    first: usize,
+    first: u32,
 }
 
 impl Span {
     fn of(block: BlockId, bytes: Range<usize>) -> Span {
+        let number = |of: usize| u32::try_from(of).expect("a trace has fewer bytes");
         Span {
             block,
-            len: u32::try_from(bytes.len()).expect("a trace has fewer bytes"),
-            first: bytes.start,
+            len: number(bytes.len()),
+            first: number(bytes.start),
         }
+    }
+}
+
+impl Span {
+    fn bytes(self) -> Range<usize> {
+        self.first as usize..self.first as usize + self.len as usize
     }
 }
 
@@ -271,8 +278,8 @@ impl Bytes {
         }
         self.bounds = vec![false; self.count + 1];
         for span in &self.spans {
-            self.bounds[span.first] = true;
-            self.bounds[span.first + span.len as usize] = true;
+            let bytes = span.bytes();
+            (self.bounds[bytes.start], self.bounds[bytes.end]) = (true, true);
         }
     }
 
@@ -297,15 +304,17 @@ impl Bytes {
         if number == 0 {
             return None;
         }
-        let Span { block, first, len } = self.spans[number as usize];
-        let bytes = first..first + len as usize;
-        Some(Touched { block, bytes })
+        let span = self.spans[number as usize];
+        Some(Touched {
+            block: span.block,
+            bytes: span.bytes(),
+        })
     }
 
     /// By span, whether something is so of one of its bytes.
     pub(crate) fn spans_with(&self, is_so: &[bool]) -> Vec<bool> {
         let spans = self.spans.iter();
-        let bytes = spans.map(|span| &is_so[span.first..][..span.len as usize]);
+        let bytes = spans.map(|span| &is_so[span.bytes()]);
         bytes.map(|bytes| bytes.contains(&true)).collect()
     }
 

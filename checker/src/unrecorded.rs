@@ -11,6 +11,7 @@ use crate::images::Images;
 use crate::memory::Contents;
 use crate::own_frames;
 use crate::recording::{Access, Recording, all, byte_of, walk};
+use columns::Column;
 use trace_format::{EventId, Op, ThreadId};
 
 /// The place that a pinned access keeps among the events of other threads.
@@ -32,8 +33,25 @@ pub(crate) struct Unrecorded {
     any: bool,
     /// The first read that saw something else than what the recorded accesses before it left.
     pub(crate) first_unexplained: Option<EventId>,
-    /// Ascending.
-    pins: Vec<(EventId, Pin)>,
+    pins: Pins,
+}
+
+/// The accesses that keep a place, ascending, and these places.
+#[derive(Debug, Default)]
+struct Pins {
+    events: Column<EventId>,
+    from: Column<EventId>,
+    until: Column<EventId>,
+}
+
+impl Pins {
+    fn of(pins: &[(EventId, Pin)]) -> Pins {
+        Pins {
+            events: pins.iter().map(|&(event, _)| event).collect(),
+            from: pins.iter().map(|(_, pin)| pin.from).collect(),
+            until: pins.iter().map(|(_, pin)| pin.until).collect(),
+        }
+    }
 }
 
 /// What a byte holds as far as the accesses so far show.
@@ -127,7 +145,7 @@ impl Unrecorded {
             external: vec![false; bytes.count],
             any: false,
             first_unexplained: None,
-            pins: Vec::new(),
+            pins: Pins::default(),
         };
         // By byte: whether its first access saw what had been there all along.
         let mut from_the_start = vec![false; bytes.count];
@@ -154,13 +172,18 @@ impl Unrecorded {
 
     /// The accesses that keep a place, in the order of the trace.
     pub(crate) fn pinned(&self) -> impl Iterator<Item = EventId> + '_ {
-        self.pins.iter().map(|&(event, _)| event)
+        self.pins.events.all()
     }
 
     /// The place that an access keeps.
     pub(crate) fn pin(&self, event: EventId) -> Option<Pin> {
-        let at = self.pins.binary_search_by_key(&event, |&(pinned, _)| pinned).ok()?;
-        Some(self.pins[at].1)
+        let Pins { events, from, until } = &self.pins;
+        let at = events.all().partition_point(|pinned| pinned < event);
+        events.get(at).filter(|&pinned| pinned == event)?;
+        Some(Pin {
+            from: from.at(at),
+            until: until.at(at),
+        })
     }
 
     /// Finds the first value of each byte, and the bytes that show one which nothing recorded explains.
@@ -265,6 +288,7 @@ impl Unrecorded {
     fn find_pins(&mut self, recording: &dyn Recording, bytes: &Bytes, pinned: &[bool], from_the_start: &[bool]) {
         // By byte: what it holds, and what was the first event that may come before whoever sees it.
         let mut held = vec![(Content::Untouched, EventId(0)); bytes.count];
+        let mut pins = Vec::new();
         for (event, valued) in Valued::at(recording, bytes, pinned) {
             let Some(valued) = valued else { continue };
             let mut pin: Option<EventId> = None;
@@ -287,12 +311,12 @@ impl Unrecorded {
             }
             if let Some(from) = pin {
                 let until = EventId(u32::MAX);
-                self.pins.push((event, Pin { from, until }));
+                pins.push((event, Pin { from, until }));
             }
         }
         // By byte: what the next access sees, if it reads, and until when that was seen.
         let mut next: Vec<Option<(u8, EventId)>> = vec![None; bytes.count];
-        for (event, pin) in self.pins.iter_mut().rev() {
+        for (event, pin) in pins.iter_mut().rev() {
             let event = *event;
             let valued = Valued::of(recording.op(event), bytes.touched(event));
             for deed in valued.iter().flat_map(Valued::deeds).filter(|deed| pinned[deed.byte]) {
@@ -310,5 +334,6 @@ impl Unrecorded {
                 next[deed.byte] = deed.sees.map(|value| (value, until));
             }
         }
+        self.pins = Pins::of(&pins);
     }
 }
