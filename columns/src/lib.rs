@@ -303,13 +303,6 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
         (place < self.len).then(|| self.at(place))
     }
 
-    /// The last one.
-    #[must_use]
-    #[inline]
-    pub fn last(&self) -> Option<T> {
-        self.get(self.len.wrapping_sub(1))
-    }
-
     /// All of them.
     #[must_use]
     pub fn all(&self) -> Excerpt<'_, T> {
@@ -641,14 +634,12 @@ mod tests {
                 column.push(number);
                 // Before its block is packed, too.
                 assert_eq!(column.get(place), Some(number));
-                assert_eq!(column.last(), Some(number));
             }
             for ended in [false, true] {
                 if ended {
                     column.end();
                 }
                 assert_eq!((column.len(), column.is_empty()), (count, count == 0));
-                assert_eq!(column.last(), all.last().copied());
                 assert_eq!(column.all().collect::<Vec<_>>(), all);
                 assert!(column.all().rev().eq(all.iter().rev().copied()));
                 let mut cursor = column.cursor();

@@ -14,7 +14,7 @@ use super::atomic_locks::Change;
 use super::histories::{Histories, HistoryId};
 use super::lock_history::history_clash;
 use crate::semantics::locks::Step;
-use crate::trace::{EventId, Marks, ObjectId, Sections, Trace};
+use crate::trace::{EventId, ObjectId, Sections, Trace};
 use columns::Column;
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -83,9 +83,8 @@ pub struct LockContexts {
     masks: Vec<Masks>,
     /// Locks that occur, by bit; a bit stands for several if there are more than 64.
     bits: HashMap<ObjectId, u32>,
-    /// The events at which another context begins, or another thread's turn, and these contexts.
-    begins: Marks,
-    begun: Column<LockContextId>,
+    /// By event.
+    of_event: Column<LockContextId>,
     atomics: AtomicLocks,
     /// Objects of the trace.
     objects: u32,
@@ -128,7 +127,7 @@ impl LockContexts {
                     break;
                 };
                 // Its own is that before the change.
-                found.begin(from, *now);
+                found.of_event.push_many(*now, (event.0 + 1 - from) as usize);
                 from = event.0 + 1;
                 if by_operation == Some(event) {
                     operations.next();
@@ -145,23 +144,11 @@ impl LockContexts {
                     *now = found.after(&mut numbers, &mut steps, *now, change);
                 }
             }
-            if from < turn.end {
-                found.begin(from, *now);
-            }
+            found.of_event.push_many(*now, (turn.end - from) as usize);
         }
-        found.begins.end();
-        found.begun.end();
+        found.of_event.end();
         found.atomics = atomics;
         found
-    }
-
-    /// Goes on to an event from which on a thread is in a context.
-    fn begin(&mut self, event: u32, context: LockContextId) {
-        if self.begun.last() != Some(context) {
-            self.begins.skip_to(event);
-            self.begins.push(true);
-            self.begun.push(context);
-        }
     }
 
     fn after(
@@ -244,7 +231,7 @@ impl LockContexts {
     #[must_use]
     #[inline]
     pub fn of_access(&self, access: EventId) -> LockContextId {
-        self.begun.at(self.begins.before(access.0 + 1) as usize - 1)
+        self.of_event.at(access.index())
     }
 
     /// A context.

@@ -63,11 +63,10 @@ impl Trace {
         let mut from_the_start = vec![0; self.cells.len()];
         let mut images = Images::new(&self.tables.images);
         let mut walked: Vec<Option<Walked>> = vec![None; self.cells.len()];
-        let mut stretch = Stretch::default();
+        let mut turns = self.in_threads.walk();
         for access in self.accesses() {
             let (event, kind) = (access.event, access.kind);
-            let thread = self.thread(event);
-            let alone_since = stretch.of(self, event);
+            let (thread, alone_since) = turns.of(event);
             if kind == AccessKind::Use {
                 continue;
             }
@@ -286,25 +285,4 @@ struct Run {
     last: EventId,
     /// The accesses, and whether each reads what was before as well.
     events: Vec<(EventId, bool)>,
-}
-
-/// Since when the thread of an event has been the only one with events.
-#[derive(Default)]
-struct Stretch {
-    next: u32,
-    since: EventId,
-}
-
-impl Stretch {
-    /// Asked in the order of π.
-    fn of(&mut self, trace: &Trace, event: EventId) -> EventId {
-        while self.next <= event.0 {
-            let at = EventId(self.next);
-            if self.next > 0 && trace.thread(EventId(self.next - 1)) != trace.thread(at) {
-                self.since = at;
-            }
-            self.next += 1;
-        }
-        self.since
-    }
 }

@@ -74,11 +74,6 @@ impl Marks {
         self.blocks.last_mut().is_some_and(|last| last.mark(bit))
     }
 
-    /// No event follows: gives back the room that was kept for some.
-    pub(crate) fn end(&mut self) {
-        self.blocks.shrink_to_fit();
-    }
-
     /// Whether the event at a place is marked. None is behind the last one that was gone to.
     #[inline]
     pub(crate) fn has(&self, place: u32) -> bool {

@@ -79,12 +79,68 @@ impl<T: Copy + PartialEq> Runs<T> {
             .map_while(move |&value| Some((value, starts.next()?..*starts.peek()?)))
     }
 
+    /// For whoever goes from event to event, mostly to a later one in the same run.
+    pub(crate) fn cursor(&self) -> Cursor<'_, T> {
+        Cursor {
+            runs: self,
+            events: 0..0,
+            value: None,
+        }
+    }
+
     /// The value of an event.
     #[inline]
     pub(crate) fn get(&self, event: usize) -> T {
         let block = self.blocks[event / BLOCK];
         let begun = (block.begins() << (BLOCK - 1 - event % BLOCK)).count_ones();
         self.values[block.before.wrapping_add(begun) as usize]
+    }
+}
+
+/// Finds the runs of events.
+#[derive(Clone, Debug)]
+pub(crate) struct Cursor<'r, T> {
+    runs: &'r Runs<T>,
+    /// Those of the run that was found last, and their value.
+    events: Range<usize>,
+    value: Option<T>,
+}
+
+impl<T: Copy + PartialEq> Cursor<'_, T> {
+    /// The value of an event, and the first event of its run.
+    #[inline]
+    pub(crate) fn at(&mut self, event: usize) -> (T, usize) {
+        match self.value {
+            Some(value) if self.events.contains(&event) => (value, self.events.start),
+            _ => self.go_to(event),
+        }
+    }
+
+    fn go_to(&mut self, event: usize) -> (T, usize) {
+        let Runs { blocks, len, .. } = self.runs;
+        let (number, place) = (event / BLOCK, event % BLOCK);
+        // The last begin up to the event, and the first behind it.
+        let (mut at, mut bits) = (
+            number,
+            blocks[number].begins() << (BLOCK - 1 - place) >> (BLOCK - 1 - place),
+        );
+        while bits == 0 {
+            at -= 1;
+            bits = blocks[at].begins();
+        }
+        let begin = at * BLOCK + BLOCK - 1 - bits.leading_zeros() as usize;
+        (at, bits) = (number, blocks[number].begins() & (u64::MAX - 1) << place);
+        while bits == 0 && at + 1 < blocks.len() {
+            at += 1;
+            bits = blocks[at].begins();
+        }
+        let end = match bits {
+            0 => *len,
+            bits => at * BLOCK + bits.trailing_zeros() as usize,
+        };
+        let value = self.runs.get(event);
+        (self.events, self.value) = (begin..end, Some(value));
+        (value, begin)
     }
 }
 
@@ -105,6 +161,13 @@ mod tests {
             all.iter().for_each(|&value| runs.push(value));
             let found: Vec<u8> = (0..all.len()).map(|event| runs.get(event)).collect();
             assert_eq!(found, all);
+            let mut cursor = runs.cursor();
+            for step in [1, 7, 300, 1999] {
+                for event in (0..all.len()).map(|at| at * step % all.len()) {
+                    let same = all[..=event].iter().rev().take_while(|&&value| value == all[event]);
+                    assert_eq!(cursor.at(event), (all[event], event + 1 - same.count()));
+                }
+            }
             let mut again = Runs::default();
             for (value, events) in runs.runs() {
                 assert_eq!(
