@@ -4,6 +4,7 @@
 //! byte that some access touches, in each block, gets a number of its own; those of neighbors in a block follow each
 //! other, so that an access is a run of numbers. Everything else in this crate speaks of bytes by these numbers.
 
+use crate::bits::Bits;
 use crate::overlay::Overlay;
 use crate::recording::{Access, Recording};
 use crate::shadow::Shadow;
@@ -61,7 +62,7 @@ pub(crate) struct Bytes {
     pub(crate) count: usize,
     /// By byte, and one behind the last: whether some access begins there, or ends before it. From one such byte to the
     /// next, all are always touched together.
-    bounds: Vec<bool>,
+    bounds: Bits,
     /// From the second one on: the first is none.
     spans: Vec<Span>,
     /// By event: the number of its span; 0 if it is neither an access nor frees a block that lives.
@@ -122,7 +123,7 @@ impl Walk {
                     free: None,
                 }],
                 count: 0,
-                bounds: Vec::new(),
+                bounds: Bits::default(),
                 spans: Vec::new(),
                 of_event: Column::default(),
                 overlaps: Vec::new(),
@@ -276,16 +277,17 @@ impl Bytes {
             let begin = first + (addr - from) as usize;
             self.spans[number as usize] = Span::of(block, begin..begin + size as usize);
         }
-        self.bounds = vec![false; self.count + 1];
+        self.bounds = Bits::none_of(self.count + 1);
         for span in &self.spans {
             let bytes = span.bytes();
-            (self.bounds[bytes.start], self.bounds[bytes.end]) = (true, true);
+            self.bounds.set(bytes.start);
+            self.bounds.set(bytes.end);
         }
     }
 
     /// The first byte of each piece of what is touched: no event touches a part of a piece.
     pub(crate) fn pieces(&self, bytes: Range<usize>) -> impl Iterator<Item = usize> {
-        bytes.filter(|&byte| self.bounds[byte])
+        bytes.filter(|&byte| self.bounds.has(byte))
     }
 
     /// What an event touches: nothing, if it is neither an access nor frees a block that lives. A free touches all of
