@@ -4,6 +4,7 @@
 //! byte that some access touches, in each block, gets a number of its own; those of neighbors in a block follow each
 //! other, so that an access is a run of numbers. Everything else in this crate speaks of bytes by these numbers.
 
+use crate::bits::Bits;
 use crate::overlay::Overlay;
 use crate::recording::{Access, Recording};
 use crate::shadow::Shadow;
@@ -33,16 +34,23 @@ pub(crate) struct Block {
 struct Span {
     block: BlockId,
     len: u32,
-    first: usize,
+    first: u32,
 }
 
 impl Span {
     fn of(block: BlockId, bytes: Range<usize>) -> Span {
+        let number = |of: usize| u32::try_from(of).expect("a trace has fewer bytes");
         Span {
             block,
-            len: u32::try_from(bytes.len()).expect("a trace has fewer bytes"),
-            first: bytes.start,
+            len: number(bytes.len()),
+            first: number(bytes.start),
         }
+    }
+}
+
+impl Span {
+    fn bytes(self) -> Range<usize> {
+        self.first as usize..self.first as usize + self.len as usize
     }
 }
 
@@ -54,7 +62,7 @@ pub(crate) struct Bytes {
     pub(crate) count: usize,
     /// By byte, and one behind the last: whether some access begins there, or ends before it. From one such byte to the
     /// next, all are always touched together.
-    bounds: Vec<bool>,
+    bounds: Bits,
     /// From the second one on: the first is none.
     spans: Vec<Span>,
     /// By event: the number of its span; 0 if it is neither an access nor frees a block that lives.
@@ -115,7 +123,7 @@ impl Walk {
                     free: None,
                 }],
                 count: 0,
-                bounds: Vec::new(),
+                bounds: Bits::default(),
                 spans: Vec::new(),
                 of_event: Column::default(),
                 overlaps: Vec::new(),
@@ -269,16 +277,17 @@ impl Bytes {
             let begin = first + (addr - from) as usize;
             self.spans[number as usize] = Span::of(block, begin..begin + size as usize);
         }
-        self.bounds = vec![false; self.count + 1];
+        self.bounds = Bits::none_of(self.count + 1);
         for span in &self.spans {
-            self.bounds[span.first] = true;
-            self.bounds[span.first + span.len as usize] = true;
+            let bytes = span.bytes();
+            self.bounds.set(bytes.start);
+            self.bounds.set(bytes.end);
         }
     }
 
     /// The first byte of each piece of what is touched: no event touches a part of a piece.
     pub(crate) fn pieces(&self, bytes: Range<usize>) -> impl Iterator<Item = usize> {
-        bytes.filter(|&byte| self.bounds[byte])
+        bytes.filter(|&byte| self.bounds.has(byte))
     }
 
     /// What an event touches: nothing, if it is neither an access nor frees a block that lives. A free touches all of
@@ -297,15 +306,17 @@ impl Bytes {
         if number == 0 {
             return None;
         }
-        let Span { block, first, len } = self.spans[number as usize];
-        let bytes = first..first + len as usize;
-        Some(Touched { block, bytes })
+        let span = self.spans[number as usize];
+        Some(Touched {
+            block: span.block,
+            bytes: span.bytes(),
+        })
     }
 
     /// By span, whether something is so of one of its bytes.
     pub(crate) fn spans_with(&self, is_so: &[bool]) -> Vec<bool> {
         let spans = self.spans.iter();
-        let bytes = spans.map(|span| &is_so[span.first..][..span.len as usize]);
+        let bytes = spans.map(|span| &is_so[span.bytes()]);
         bytes.map(|bytes| bytes.contains(&true)).collect()
     }
 

@@ -60,6 +60,7 @@
 
 mod accept;
 mod before;
+mod bits;
 mod bytes;
 mod conditions;
 mod disabled;

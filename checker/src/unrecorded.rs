@@ -6,11 +6,13 @@
 //! one backwards, until when it was seen.
 
 use crate::before::Facts;
+use crate::bits::Bits;
 use crate::bytes::{Bytes, Touched};
 use crate::images::Images;
 use crate::memory::Contents;
 use crate::own_frames;
 use crate::recording::{Access, Recording, all, byte_of, walk};
+use columns::Column;
 use trace_format::{EventId, Op, ThreadId};
 
 /// The place that a pinned access keeps among the events of other threads.
@@ -28,12 +30,29 @@ pub(crate) struct Unrecorded {
     /// What the first access of each byte saw.
     pub(crate) initial: Contents,
     /// By byte: whether it shows a value that no recorded write explains.
-    external: Vec<bool>,
+    external: Bits,
     any: bool,
     /// The first read that saw something else than what the recorded accesses before it left.
     pub(crate) first_unexplained: Option<EventId>,
-    /// Ascending.
-    pins: Vec<(EventId, Pin)>,
+    pins: Pins,
+}
+
+/// The accesses that keep a place, ascending, and these places.
+#[derive(Debug, Default)]
+struct Pins {
+    events: Column<EventId>,
+    from: Column<EventId>,
+    until: Column<EventId>,
+}
+
+impl Pins {
+    fn of(pins: &[(EventId, Pin)]) -> Pins {
+        Pins {
+            events: pins.iter().map(|&(event, _)| event).collect(),
+            from: pins.iter().map(|(_, pin)| pin.from).collect(),
+            until: pins.iter().map(|(_, pin)| pin.until).collect(),
+        }
+    }
 }
 
 /// What a byte holds as far as the accesses so far show.
@@ -124,18 +143,19 @@ impl Unrecorded {
     pub(crate) fn of(recording: &dyn Recording, facts: &Facts, bytes: &Bytes) -> Unrecorded {
         let mut found = Unrecorded {
             initial: Contents::unknown(bytes.count),
-            external: vec![false; bytes.count],
+            external: Bits::default(),
             any: false,
             first_unexplained: None,
-            pins: Vec::new(),
+            pins: Pins::default(),
         };
-        // By byte: whether its first access saw what had been there all along.
-        let mut from_the_start = vec![false; bytes.count];
-        found.find_values(recording, bytes, &mut from_the_start);
+        // By byte: whether its first access saw what had been there all along, and whether it is external.
+        let (mut from_the_start, mut external) = (vec![false; bytes.count], vec![false; bytes.count]);
+        found.find_values(recording, bytes, &mut from_the_start, &mut external);
         if !found.any {
             return found;
         }
-        let pinned = found.shared(recording, facts, bytes, &from_the_start);
+        found.external = Bits::of(&external);
+        let pinned = shared(recording, facts, bytes, (&from_the_start, &external));
         if pinned.contains(&true) {
             found.find_pins(recording, bytes, &pinned, &from_the_start);
         }
@@ -149,22 +169,33 @@ impl Unrecorded {
 
     /// Whether a byte is external.
     pub(crate) fn is_external(&self, byte: usize) -> bool {
-        self.any && self.external[byte]
+        self.any && self.external.has(byte)
     }
 
     /// The accesses that keep a place, in the order of the trace.
     pub(crate) fn pinned(&self) -> impl Iterator<Item = EventId> + '_ {
-        self.pins.iter().map(|&(event, _)| event)
+        self.pins.events.all()
     }
 
     /// The place that an access keeps.
     pub(crate) fn pin(&self, event: EventId) -> Option<Pin> {
-        let at = self.pins.binary_search_by_key(&event, |&(pinned, _)| pinned).ok()?;
-        Some(self.pins[at].1)
+        let Pins { events, from, until } = &self.pins;
+        let at = events.all().partition_point(|pinned| pinned < event);
+        events.get(at).filter(|&pinned| pinned == event)?;
+        Some(Pin {
+            from: from.at(at),
+            until: until.at(at),
+        })
     }
 
     /// Finds the first value of each byte, and the bytes that show one which nothing recorded explains.
-    fn find_values(&mut self, recording: &dyn Recording, bytes: &Bytes, from_the_start: &mut [bool]) {
+    fn find_values(
+        &mut self,
+        recording: &dyn Recording,
+        bytes: &Bytes,
+        from_the_start: &mut [bool],
+        external: &mut [bool],
+    ) {
         let mut images = Images::new(&recording.tables().images);
         // What the accesses so far leave, and which bytes had none.
         let mut contents = Contents::unknown(bytes.count);
@@ -196,7 +227,7 @@ impl Unrecorded {
                         self.first_unexplained = self.first_unexplained.or((!is_there).then_some(event));
                         is_there
                     };
-                    self.external[byte] |= !explained;
+                    external[byte] |= !explained;
                     self.any |= !explained;
                 }
                 untouched[touched.clone()].fill(false);
@@ -209,62 +240,10 @@ impl Unrecorded {
         });
     }
 
-    /// By byte: whether it is external and not known to be changed by the only thread that accesses it.
-    fn shared(&self, recording: &dyn Recording, facts: &Facts, bytes: &Bytes, from_the_start: &[bool]) -> Vec<bool> {
-        let untouched = Walked {
-            content: Content::Untouched,
-            last: EventId(0),
-            only: ThreadId(0),
-            alone: true,
-            foreign: false,
-        };
-        let mut walked = vec![untouched; bytes.count];
-        let mut pinned = vec![false; bytes.count];
-        // Where each external byte is.
-        let mut places: Vec<(usize, u32, u64)> = Vec::new();
-        // The thread of the events before, and where its stretch of them began.
-        let mut stretch: Option<(ThreadId, EventId)> = None;
-        for (event, valued) in Valued::at(recording, bytes, &self.external) {
-            let thread = recording.thread(event);
-            let (_, since) = *stretch.insert(stretch.filter(|last| last.0 == thread).unwrap_or((thread, event)));
-            let Some(valued) = valued else { continue };
-            let block = valued.touched.block;
-            for deed in valued.deeds().filter(|deed| self.external[deed.byte]) {
-                let now = &mut walked[deed.byte];
-                if now.content == Content::Untouched {
-                    (now.only, now.last) = (thread, bytes.alloc_of(block).unwrap_or(EventId(0)));
-                }
-                now.alone &= now.only == thread;
-                if let Some(value) = deed.sees {
-                    let explained = match now.content {
-                        Content::Untouched => from_the_start[deed.byte],
-                        Content::Value(known) => known == value,
-                        Content::Freed => false,
-                    };
-                    if !explained {
-                        now.foreign |= now.last < since;
-                        if !std::mem::replace(&mut pinned[deed.byte], true) {
-                            places.push((deed.byte, block, deed.addr));
-                        }
-                    }
-                    now.content = Content::Value(value);
-                }
-                now.content = deed.leaves.unwrap_or(now.content);
-                now.last = event;
-            }
-        }
-        let frames_known = own_frames::are_known(recording, facts);
-        for (byte, block, addr) in places {
-            let now = walked[byte];
-            let keeps = || frames_known && own_frames::keep(bytes, block, addr, now.only);
-            pinned[byte] = !(now.alone && (!now.foreign || keeps()));
-        }
-        pinned
-    }
-
     fn find_pins(&mut self, recording: &dyn Recording, bytes: &Bytes, pinned: &[bool], from_the_start: &[bool]) {
         // By byte: what it holds, and what was the first event that may come before whoever sees it.
         let mut held = vec![(Content::Untouched, EventId(0)); bytes.count];
+        let mut pins = Vec::new();
         for (event, valued) in Valued::at(recording, bytes, pinned) {
             let Some(valued) = valued else { continue };
             let mut pin: Option<EventId> = None;
@@ -287,12 +266,12 @@ impl Unrecorded {
             }
             if let Some(from) = pin {
                 let until = EventId(u32::MAX);
-                self.pins.push((event, Pin { from, until }));
+                pins.push((event, Pin { from, until }));
             }
         }
         // By byte: what the next access sees, if it reads, and until when that was seen.
         let mut next: Vec<Option<(u8, EventId)>> = vec![None; bytes.count];
-        for (event, pin) in self.pins.iter_mut().rev() {
+        for (event, pin) in pins.iter_mut().rev() {
             let event = *event;
             let valued = Valued::of(recording.op(event), bytes.touched(event));
             for deed in valued.iter().flat_map(Valued::deeds).filter(|deed| pinned[deed.byte]) {
@@ -310,5 +289,64 @@ impl Unrecorded {
                 next[deed.byte] = deed.sees.map(|value| (value, until));
             }
         }
+        self.pins = Pins::of(&pins);
     }
+}
+
+/// By byte: whether it is external and not known to be changed by the only thread that accesses it.
+fn shared(
+    recording: &dyn Recording,
+    facts: &Facts,
+    bytes: &Bytes,
+    (from_the_start, external): (&[bool], &[bool]),
+) -> Vec<bool> {
+    let untouched = Walked {
+        content: Content::Untouched,
+        last: EventId(0),
+        only: ThreadId(0),
+        alone: true,
+        foreign: false,
+    };
+    let mut walked = vec![untouched; bytes.count];
+    let mut pinned = vec![false; bytes.count];
+    // Where each external byte is.
+    let mut places: Vec<(usize, u32, u64)> = Vec::new();
+    // The thread of the events before, and where its stretch of them began.
+    let mut stretch: Option<(ThreadId, EventId)> = None;
+    for (event, valued) in Valued::at(recording, bytes, external) {
+        let thread = recording.thread(event);
+        let (_, since) = *stretch.insert(stretch.filter(|last| last.0 == thread).unwrap_or((thread, event)));
+        let Some(valued) = valued else { continue };
+        let block = valued.touched.block;
+        for deed in valued.deeds().filter(|deed| external[deed.byte]) {
+            let now = &mut walked[deed.byte];
+            if now.content == Content::Untouched {
+                (now.only, now.last) = (thread, bytes.alloc_of(block).unwrap_or(EventId(0)));
+            }
+            now.alone &= now.only == thread;
+            if let Some(value) = deed.sees {
+                let explained = match now.content {
+                    Content::Untouched => from_the_start[deed.byte],
+                    Content::Value(known) => known == value,
+                    Content::Freed => false,
+                };
+                if !explained {
+                    now.foreign |= now.last < since;
+                    if !std::mem::replace(&mut pinned[deed.byte], true) {
+                        places.push((deed.byte, block, deed.addr));
+                    }
+                }
+                now.content = Content::Value(value);
+            }
+            now.content = deed.leaves.unwrap_or(now.content);
+            now.last = event;
+        }
+    }
+    let frames_known = own_frames::are_known(recording, facts);
+    for (byte, block, addr) in places {
+        let now = walked[byte];
+        let keeps = || frames_known && own_frames::keep(bytes, block, addr, now.only);
+        pinned[byte] = !(now.alone && (!now.foreign || keeps()));
+    }
+    pinned
 }

@@ -490,6 +490,28 @@ impl<'c, T: Copy + From<u32> + Into<u32>> Excerpt<'c, T> {
     }
 }
 
+impl<T: Copy + From<u32> + Into<u32>> Excerpt<'_, T> {
+    /// As [`partition_point`](Self::partition_point), for whoever knows of some first ones that they are such. Takes time
+    /// by how many more there are.
+    #[must_use]
+    pub fn partition_point_from(&self, known: usize, is_such: impl Fn(T) -> bool) -> usize {
+        let (mut low, mut step) = (known, 1);
+        while low + step <= self.len() && is_such(self.at(low + step - 1)) {
+            low += step;
+            step *= 2;
+        }
+        let mut high = self.len().min(low + step - 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match is_such(self.at(middle)) {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
+    }
+}
+
 impl<T: Copy + From<u32> + Into<u32>> Iterator for Excerpt<'_, T> {
     type Item = T;
 
@@ -677,6 +699,8 @@ mod tests {
             let excerpt = column.excerpt(from..until);
             let point = all[from..until].partition_point(|&number| number < bound);
             assert_eq!(excerpt.partition_point(|number| number < bound), point);
+            let known = random.usize(0..=point);
+            assert_eq!(excerpt.partition_point_from(known, |number| number < bound), point);
         }
     }
 

@@ -120,6 +120,8 @@ impl Gathering<'_> {
     /// The accesses of each region, and their spots.
     fn regions(&mut self, scope: Option<&Scope>) -> Vec<Region> {
         let trace = self.trace;
+        let in_threads = trace.in_threads();
+        let mut turns = in_threads.walk();
         let mut known = Numbers::default();
         let (list, of_access) = (&mut self.found.list, &mut self.of_access);
         let accesses = trace.contested().filter(|&access| {
@@ -129,7 +131,7 @@ impl Gathering<'_> {
                 Some(Some(&position)) => position,
                 Some(None) => return false,
             };
-            let key = (trace.thread(event), pc, access.kind.part());
+            let key = (turns.of(event).0, pc, access.kind.part());
             let spot = known.of(key, || {
                 list.push(Spot::new(key));
                 list.len() as u32 - 1

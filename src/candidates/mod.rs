@@ -233,7 +233,7 @@ impl<'t> Candidates<'t> {
             })
             .collect();
         list.sort_by_key(|candidate| (candidate.first, candidate.positions));
-        let of_spots = spots.list.iter().filter(|spot| !spot.accesses.is_empty());
+        let of_spots = spots.list.iter().filter(|spot| spot.is_there());
         let of_spots = of_spots.map(|spot| (spot.key.1, spot.key.2));
         let of_sites = crowded.iter().flat_map(|cell| &cell.sites);
         let ending = of_spots

@@ -16,10 +16,20 @@ use std::ops::{ControlFlow, Range};
 /// Accesses by one thread at one position, all of one kind, in program order.
 pub(super) struct Spot {
     pub(super) key: Key,
-    /// Those of cells that are shared and not crowded.
-    pub(super) accesses: Column<EventId>,
-    /// What its thread holds at them.
+    of: Of,
+    /// The accesses, if they are of several cells.
+    accesses: Column<EventId>,
+    /// What its thread holds at them, until pairs are found.
     contexts: Vec<LockContextId>,
+}
+
+/// Whose accesses a spot has, of the cells that are shared and not crowded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Nobody,
+    /// One cell's: those of this row. To have them twice would take as much again where each place accesses one variable.
+    One(u32),
+    Several,
 }
 
 impl Spot {
@@ -27,6 +37,7 @@ impl Spot {
     pub(super) fn new(key: Key) -> Spot {
         Spot {
             key,
+            of: Of::Nobody,
             accesses: Column::default(),
             contexts: Vec::new(),
         }
@@ -34,10 +45,30 @@ impl Spot {
 
     /// Goes on by an access: the next one.
     pub(super) fn push(&mut self, access: EventId, held: LockContextId) {
-        self.accesses.push(access);
-        if self.contexts.last() != Some(&held) {
-            self.contexts.push(held);
+        if self.of == Of::Several {
+            self.accesses.push(access);
         }
+        if self.contexts.last() != Some(&held) {
+            self.hold(held);
+        }
+    }
+
+    /// Adds to what is held. There are few contexts, but they change with nearly each access.
+    fn hold(&mut self, held: LockContextId) {
+        let room = self.contexts.capacity();
+        if self.contexts.len() == room {
+            self.contexts.sort_unstable();
+            self.contexts.dedup();
+            if self.contexts.len() > room / 2 {
+                self.contexts.reserve_exact(room.max(4));
+            }
+        }
+        self.contexts.push(held);
+    }
+
+    /// Whether it has accesses.
+    pub(super) fn is_there(&self) -> bool {
+        self.of != Of::Nobody
     }
 
     /// No access follows.
@@ -145,6 +176,11 @@ impl Spots {
         let all = u32::try_from(self.accesses.len() + accesses.len());
         let mut from = all.expect("a trace has fewer accesses of cells") - accesses.len() as u32;
         for &(spot, count) in parts {
+            let of = &mut self.list[spot as usize].of;
+            *of = match *of {
+                Of::Nobody => Of::One(self.parts.len() as u32),
+                Of::One(_) | Of::Several => Of::Several,
+            };
             self.parts.push(spot, from);
             from += count;
         }
@@ -166,6 +202,15 @@ impl Spots {
             accesses = self.accesses.len(),
             "spots"
         );
+    }
+
+    /// The accesses at a spot of cells that are shared and not crowded.
+    pub(super) fn accesses(&self, spot: u32) -> Excerpt<'_, EventId> {
+        let spot = &self.list[spot as usize];
+        match spot.of {
+            Of::One(row) => self.accesses.excerpt(self.parts.accesses(row as usize)),
+            Of::Nobody | Of::Several => spot.accesses.all(),
+        }
     }
 
     /// How many cells there are, crowded ones apart.
@@ -297,6 +342,7 @@ impl Spots {
                 }
             });
         }
+        self.list.iter_mut().for_each(|spot| spot.contexts = Vec::new());
         numbers.retain(|_, number| *number != NONE);
         (self.pairs, self.numbers, self.freed) = (pairs, numbers, freed);
     }
@@ -349,11 +395,11 @@ impl Spots {
         each: &mut EachCell<'_>,
     ) -> ControlFlow<()> {
         let [spot, other] = [a, b].map(|spot| &self.list[spot as usize]);
-        if spot.accesses.len() > other.accesses.len() {
+        let (mine, theirs) = (self.accesses(a), self.accesses(b));
+        if mine.len() > theirs.len() {
             return self.each_open_cell(trace, count, ((b, a), cells), &mut |cell, b, a| each(cell, a, b));
         }
         let place = |id: EventId| trace.place(id);
-        let (mine, theirs) = (spot.accesses.all(), other.accesses.all());
         let mut found: HashSet<u32> = HashSet::new();
         let (mut low, mut high, mut at) = (0, 0, 0);
         while let Some(id) = mine.get(at) {
@@ -420,7 +466,7 @@ impl Spots {
             return Some(pair.first);
         }
         let (a, b) = pair.spots;
-        self.list[a as usize].accesses.all().find_map(|id| {
+        self.accesses(a).find_map(|id| {
             trace.cell_uses(id).find_map(|used| {
                 let cell = self.number(used.cell).filter(|cell| !cells.contains(cell))?;
                 let other = self.at(cell, b).first()?;

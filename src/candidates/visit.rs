@@ -247,8 +247,8 @@ impl Candidates<'_> {
     ) -> ControlFlow<()> {
         let (trace, spots) = (self.trace, &self.spots);
         let [site, there] = [ending, other].map(|spot| &spots.list[spot as usize]);
-        for free in site.accesses.all() {
-            let all = there.accesses.all();
+        for free in spots.accesses(ending) {
+            let all = spots.accesses(other);
             let ended = match site.key.2.frees {
                 true => all,
                 false => all.until(all.partition_point(|access| access < free)),

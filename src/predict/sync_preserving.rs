@@ -113,7 +113,9 @@ impl<'t> SyncPreserving<'t> {
     pub fn new(trace: &'t Trace, needs: &'t Needs<'t>, sections: &'t Sections) -> SyncPreserving<'t> {
         // What every prefix needs is as it was in π; where no value was written twice, that is all.
         let needed = needs.relation();
-        let edges = explained(trace, sections, needs.writers(), |to, from| !needed.before(from, to));
+        let edges = explained(trace, sections, needs.writers(), |event, thread| {
+            needed.count(event, thread)
+        });
         let edges: Vec<Edge> = edges.into_iter().map(|(to, from)| Edge { to, from }).collect();
         let in_trace = match edges.is_empty() {
             true => Cow::Borrowed(needed.clocks()),
@@ -272,16 +274,16 @@ fn explained(
     trace: &Trace,
     sections: &Sections,
     writers: &Writers,
-    wanted: impl Fn(EventId, EventId) -> bool,
+    known: impl Fn(EventId, ThreadId) -> u32,
 ) -> Vec<(EventId, EventId)> {
     // A pinned access rests on others, too.
     if trace.has_pins() {
-        return explanations(trace, sections, trace.interplay(), wanted);
+        return explanations(trace, sections, trace.interplay(), known);
     }
     // In most traces operations rest on nothing beyond what must happen before them.
     let rests = |op| waits::Step::of(op).is_some() || semaphores::Step::of(op).is_some() || Need::of(op).is_some();
     let mut found = match sections.any_handed_over() || trace.has_operation(rests) {
-        true => explanations(trace, sections, trace.operations(), &wanted),
+        true => explanations(trace, sections, trace.operations(), &known),
         false => Vec::new(),
     };
     if have_one_writer(trace, writers) {
@@ -295,7 +297,7 @@ fn explained(
             if access.kind.reads()
                 && let Some(write) = *last
                 && trace.thread(write) != trace.thread(event)
-                && wanted(event, write)
+                && trace.place(write) >= known(event, trace.thread(write))
             {
                 found.push((event, write));
             }
@@ -363,9 +365,9 @@ mod tests {
             let trace = Trace::from_events(tables, &events);
             let (must, sections) = (MustHappenBefore::of(&trace), Sections::of(&trace));
             let needs = Needs::of(&trace, &must, &sections);
-            let wanted = |to, from| !needs.relation().before(from, to);
-            let mut all = explanations(&trace, &sections, trace.interplay(), wanted);
-            let mut own = explained(&trace, &sections, needs.writers(), wanted);
+            let known = |event, thread| needs.relation().count(event, thread);
+            let mut all = explanations(&trace, &sections, trace.interplay(), known);
+            let mut own = explained(&trace, &sections, needs.writers(), known);
             all.sort_unstable();
             own.sort_unstable();
             assert_eq!(own, all);

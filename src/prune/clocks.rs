@@ -129,9 +129,22 @@ impl Clocks {
 
     /// Whether `from`, an event of another thread, precedes the event that was pushed last for `thread`.
     pub(super) fn knows(&self, thread: ThreadId, from: EventId) -> bool {
+        let (other, place) = self.in_threads.of(from);
+        self.known(thread, other) > place
+    }
+
+    /// Whether `from` is an event of another thread than `to`, and does not precede the event that was pushed last for
+    /// the thread of `to`.
+    pub(super) fn is_news_to_last(&self, from: EventId, to: EventId) -> bool {
+        let (thread, (other, place)) = (self.in_threads.thread(to), self.in_threads.of(from));
+        other != thread && self.known(thread, other) <= place
+    }
+
+    /// How many events of another thread precede the event that was pushed last for `thread`.
+    pub(super) fn known(&self, thread: ThreadId, other: ThreadId) -> u32 {
         let rows = &self.stretches[thread.index()].rows;
-        let last = &rows[rows.len() - self.chunks.of_clock..];
-        self.chunks.entry(last, self.in_threads.thread(from).index()) > self.in_threads.place(from)
+        self.chunks
+            .entry(&rows[rows.len() - self.chunks.of_clock..], other.index())
     }
 
     /// Adds an edge from `from` to `event`, the event that was pushed last.
@@ -266,15 +279,25 @@ impl Clocks {
         }
     }
 
+    /// Whether `a` is an event of another thread than `b` and does not precede it.
+    #[must_use]
+    #[inline]
+    pub fn is_news(&self, a: EventId, b: EventId) -> bool {
+        let ((thread, place), (own, here)) = (self.in_threads.of(a), self.in_threads.of(b));
+        let row = || self.stretches[own.index()].row(here, self.chunks.of_clock);
+        thread != own && self.chunks.entry(row(), thread.index()) <= place
+    }
+
     /// Whether `a` precedes `b`. False for an event and itself.
     #[must_use]
     #[inline]
     pub fn before(&self, a: EventId, b: EventId) -> bool {
-        let ((thread, place), (own, _)) = (self.in_threads.of(a), self.in_threads.of(b));
+        let ((thread, place), (own, here)) = (self.in_threads.of(a), self.in_threads.of(b));
         if thread == own {
-            a < b
+            place < here
         } else {
-            self.count(b, thread) > place
+            let row = self.stretches[own.index()].row(here, self.chunks.of_clock);
+            self.chunks.entry(row, thread.index()) > place
         }
     }
 }

@@ -353,8 +353,8 @@ impl<'t> Walk<'t> {
 
     fn step(&mut self, event: EventId) {
         let trace = self.trace;
-        let thread = trace.thread(event);
-        let first = trace.place(event) == 0;
+        let (thread, place) = self.clocks.place(event);
+        let first = place == 0;
         self.begin = self.found.len();
         for from in self.pinned[thread.index()].drain(..) {
             if !self.clocks.knows(thread, from) {
@@ -465,8 +465,7 @@ impl<'t> Walk<'t> {
     /// An edge to the event at hand. What its thread knows already is no news: most accesses of allocated memory have
     /// an edge from the allocation.
     fn edge(&mut self, from: EventId, to: EventId) {
-        let thread = self.trace.thread(to);
-        if self.trace.thread(from) != thread && !self.clocks.knows(thread, from) {
+        if self.clocks.is_news_to_last(from, to) {
             self.found.push(Edge { to, from });
         }
     }
@@ -494,8 +493,9 @@ impl<'t> Walk<'t> {
         if self.grounds < Grounds::Pins || self.trace.pin(event).is_none() {
             return;
         }
-        let sources = self.trace.pinned_between(event).filter_map(|(last, _)| last);
-        self.pinned[self.trace.thread(event).index()].extend(sources);
+        let (thread, clocks) = (self.trace.thread(event), &self.clocks);
+        let sources = self.trace.pinned_behind(event, |other| clocks.known(thread, other));
+        self.pinned[thread.index()].extend(sources);
     }
 
     fn finish(mut self) -> MustHappenBefore {

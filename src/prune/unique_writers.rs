@@ -327,8 +327,9 @@ impl<'t> Search<'t> {
             let mut is_asked = false;
             for used in trace.uses(access) {
                 let last = &mut last[used.cell.index()];
+                // Only an edge of another thread, of which nothing is known yet, says something.
                 if let Some(write) = last.filter(|_| access.kind.reads())
-                    && says_more(trace, must.clocks(), write, read)
+                    && must.clocks().is_news(write, read)
                     && !trace.cell(used.cell).external()
                 {
                     let (cell, value) = (used.cell, used.read);
@@ -364,7 +365,7 @@ impl<'t> Search<'t> {
             };
             for seen in std::iter::from_fn(next) {
                 let Seen { cell, value, write, .. } = seen;
-                if !says_more(trace, clocks, write, event) {
+                if !clocks.is_news(write, event) {
                     continue;
                 }
                 // What it saw in π was left by this write.
@@ -414,7 +415,7 @@ impl<'t> Search<'t> {
     fn writer_of(&mut self, needed: &Known<'_>, read: EventId, cell: CellId) -> Option<EventId> {
         let writes = self.writers.writes(cell);
         let last = writes[..writes.partition_point(|&write| write < read)].last();
-        if !says_more(self.trace, needed.clocks, *last?, read) {
+        if !needed.clocks.is_news(*last?, read) {
             return None;
         }
         let value = self.trace.cell_use(read, cell).map_or(0, |used| used.read);
@@ -483,12 +484,6 @@ struct Seen {
     cell: CellId,
     value: u64,
     write: EventId,
-}
-
-/// Whether an edge from the write that a read saw in π, which is the only one that it can have, would be of another
-/// thread and say something new.
-fn says_more(trace: &Trace, known: &Clocks, write: EventId, read: EventId) -> bool {
-    trace.thread(write) != trace.thread(read) && !known.before(write, read)
 }
 
 /// Whether nothing orders the read and two of the fitting writes: no other write comes between either and the read

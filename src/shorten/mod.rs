@@ -109,7 +109,7 @@ fn needed_events(
     prefix: &[EventId],
     goal: &Goal,
 ) -> Vec<EventId> {
-    let mut sources = explanations(trace, sections, prefix.iter().copied(), |_, _| true);
+    let mut sources = explanations(trace, sections, prefix.iter().copied(), |_, _| 0);
     sources.sort_unstable();
     let place: HashMap<EventId, usize> = prefix.iter().enumerate().map(|(at, &event)| (event, at)).collect();
     let mut counts = vec![0; trace.threads()];

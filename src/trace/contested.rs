@@ -27,10 +27,11 @@ impl Trace {
     /// Who accesses each range of memory.
     pub(super) fn users_of_ranges(&self) -> Vec<Users> {
         let mut of_range = vec![Users::default(); self.accesses.ranges().len()];
+        let mut turns = self.in_threads.walk();
         for event in self.events() {
             if let Some((form, range)) = self.ops.access(event.index()) {
                 of_range[range as usize].add(Users {
-                    first: Some(self.thread(event)),
+                    first: Some(turns.of(event).0),
                     several: false,
                     written: form.kind.writes(),
                 });

@@ -47,14 +47,15 @@ impl LastWrites {
 }
 
 /// The earlier events that the enabling of each event of `order`, a feasible sequence, rests on there,
-/// beyond program order and must-happen-before: pairs of an event and one that it rests on, of those that are `wanted`.
+/// beyond program order and must-happen-before: pairs of an event and one that it rests on, but for those that are among
+/// so many events of their thread as are `known` to precede it.
 /// What takes no part in the [interplay](Trace::interplay) of threads rests on nothing, and may be left out.
 #[must_use]
 pub fn explanations(
     trace: &Trace,
     sections: &Sections,
     order: impl Iterator<Item = EventId> + Clone,
-    wanted: impl Fn(EventId, EventId) -> bool,
+    known: impl Fn(EventId, ThreadId) -> u32,
 ) -> Vec<(EventId, EventId)> {
     let mut found: Vec<(EventId, EventId)> = Vec::new();
     let mut written = LastWrites::of(trace, order.clone().count());
@@ -62,6 +63,7 @@ pub fn explanations(
     let mut semaphores: HashMap<ObjectId, HashMap<ThreadId, EventId>> = HashMap::new();
     let mut handed_over: HashMap<ObjectId, HashMap<ThreadId, EventId>> = HashMap::new();
     let mut initialized: HashMap<ObjectId, EventId> = HashMap::new();
+    let wanted = |event: EventId, source: EventId| trace.place(source) >= known(event, trace.thread(source));
     let by = Wakes::of(trace, order.clone()).by.into_iter();
     found.extend(by.filter(|&(event, source)| wanted(event, source)));
     // Only the locks that somebody found held need watching.
@@ -106,7 +108,7 @@ pub fn explanations(
                     }
                 }
                 if trace.pin(event).is_some() {
-                    let before = trace.pinned_between(event).filter_map(|(last, _)| last);
+                    let before = trace.pinned_behind(event, |other| known(event, other));
                     before.for_each(&mut rests_on);
                 }
             }

@@ -63,11 +63,10 @@ impl Trace {
         let mut from_the_start = vec![0; self.cells.len()];
         let mut images = Images::new(&self.tables.images);
         let mut walked: Vec<Option<Walked>> = vec![None; self.cells.len()];
-        let mut stretch = Stretch::default();
+        let mut turns = self.in_threads.walk();
         for access in self.accesses() {
             let (event, kind) = (access.event, access.kind);
-            let thread = self.thread(event);
-            let alone_since = stretch.of(self, event);
+            let (thread, alone_since) = turns.of(event);
             if kind == AccessKind::Use {
                 continue;
             }
@@ -235,6 +234,29 @@ impl Trace {
         self.program_order(thread).partition_point(|other| other < event) as u32
     }
 
+    /// The events of other threads that must precede an access because it is pinned, of each the last one: unless that is
+    /// among so many of the thread's as are `known` to precede it. Where many are, this takes less time than to look for
+    /// all of them.
+    pub(crate) fn pinned_behind(
+        &self,
+        event: EventId,
+        known: impl Fn(ThreadId) -> u32,
+    ) -> impl Iterator<Item = EventId> {
+        let own = self.thread(event);
+        let others = (0..self.threads() as u32)
+            .map(ThreadId)
+            .filter(move |&thread| thread != own);
+        let sources = self.pin(event).map(|pin| {
+            others.filter_map(move |thread| {
+                let (order, known) = (self.program_order(thread), known(thread) as usize);
+                order.get(known).filter(|&next| next < pin.from)?;
+                let before = order.partition_point_from(known + 1, |other| other < pin.from);
+                Some(order.at(before - 1))
+            })
+        });
+        sources.into_iter().flatten()
+    }
+
     /// The events of other threads that a pinned access keeps its place among: per thread, the
     /// last that must precede it, and the first that must not.
     pub fn pinned_between(&self, event: EventId) -> impl Iterator<Item = (Option<EventId>, Option<EventId>)> + '_ {
@@ -263,25 +285,4 @@ struct Run {
     last: EventId,
     /// The accesses, and whether each reads what was before as well.
     events: Vec<(EventId, bool)>,
-}
-
-/// Since when the thread of an event has been the only one with events.
-#[derive(Default)]
-struct Stretch {
-    next: u32,
-    since: EventId,
-}
-
-impl Stretch {
-    /// Asked in the order of π.
-    fn of(&mut self, trace: &Trace, event: EventId) -> EventId {
-        while self.next <= event.0 {
-            let at = EventId(self.next);
-            if self.next > 0 && trace.thread(EventId(self.next - 1)) != trace.thread(at) {
-                self.since = at;
-            }
-            self.next += 1;
-        }
-        self.since
-    }
 }

@@ -1,7 +1,7 @@
 //! Of each event its thread, and its place there: one beside the other, since who asks for the one asks for the other,
 //! and not in the order of π.
 
-use super::runs::Runs;
+use super::runs::{self, Runs};
 use super::{EventId, ThreadId};
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ impl Builder {
         self.len += 1;
     }
 
-    pub(super) fn finish(self) -> InThreads {
+    pub(super) fn finish(mut self) -> InThreads {
+        self.turns.end();
         InThreads(Arc::new(self.turns))
     }
 }
@@ -52,10 +53,28 @@ impl InThreads {
         turns.map(|((thread, _), events)| (thread, events.start as u32..events.end as u32))
     }
 
+    /// For walks, mostly from one event to a later one in the same turn.
+    pub(crate) fn walk(&self) -> Turns<'_> {
+        Turns(self.0.cursor())
+    }
+
     /// Both.
     #[inline]
     pub(crate) fn of(&self, event: EventId) -> (ThreadId, u32) {
         let (thread, before) = self.0.get(event.index());
         (thread, before.wrapping_add(event.0))
+    }
+}
+
+/// Finds the turns of events.
+#[derive(Clone, Debug)]
+pub(crate) struct Turns<'t>(runs::Cursor<'t, Turn>);
+
+impl Turns<'_> {
+    /// The thread of an event, and since which event no other one has had any.
+    #[inline]
+    pub(crate) fn of(&mut self, event: EventId) -> (ThreadId, EventId) {
+        let ((thread, _), since) = self.0.at(event.index());
+        (thread, EventId(since as u32))
     }
 }

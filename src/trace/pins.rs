@@ -4,6 +4,7 @@
 //! pinned. So most are answered by one bit, in the order in which the walks go.
 
 use super::{EventId, Marks};
+use columns::Column;
 
 /// The place that a pinned access keeps among the events of other threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +30,8 @@ impl Pin {
 pub(super) struct Pins {
     pinned: Marks,
     /// Those of the marked events.
-    pins: Vec<Pin>,
+    from: Column<EventId>,
+    until: Column<EventId>,
 }
 
 impl Pins {
@@ -45,9 +47,13 @@ impl Pins {
             let here = groups.next_if(|group| group[0].0 == EventId(event));
             all.pinned.push(here.is_some());
             let places = here.into_iter().flatten().map(|&(_, pin)| pin);
-            all.pins.extend(places.reduce(Pin::meet));
+            if let Some(pin) = places.reduce(Pin::meet) {
+                all.from.push(pin.from);
+                all.until.push(pin.until);
+            }
         }
-        all.pins.shrink_to_fit();
+        all.from.end();
+        all.until.end();
         all
     }
 
@@ -58,14 +64,18 @@ impl Pins {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.pins.is_empty()
+        self.from.is_empty()
     }
 
     pub(super) fn get(&self, event: EventId) -> Option<Pin> {
         if self.is_empty() || !self.pinned.has(event.0) {
             return None;
         }
-        Some(self.pins[self.pinned.before(event.0) as usize])
+        let at = self.pinned.before(event.0) as usize;
+        Some(Pin {
+            from: self.from.at(at),
+            until: self.until.at(at),
+        })
     }
 }
 

@@ -101,6 +101,7 @@ impl Recording for Trace {
         each: &mut dyn FnMut(EventId, ThreadId, FileOp) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let (mut numbers, mut values) = (self.ops.numbers(), self.accesses.values());
+        let mut turns = self.in_threads.walk();
         events.map(EventId).try_for_each(|event| {
             let op = match self.ops.access_by(&mut numbers, event.index()) {
                 Some((form, range)) => {
@@ -109,7 +110,7 @@ impl Recording for Trace {
                 }
                 None => self.operation_in_file(event, self.ops.get_by(&mut numbers, event.index())),
             };
-            each(event, self.thread(event), op)
+            each(event, turns.of(event).0, op)
         })
     }
 

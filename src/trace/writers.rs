@@ -8,17 +8,22 @@ use std::ops::Range;
 /// others nobody asks.
 #[derive(Clone, Debug, Default)]
 pub struct Writers {
-    /// Cell by cell its writes in the order of π and, unless that is the same, those that leave a value by that, then in the
-    /// order of π. A free leaves none.
+    /// Cell by cell, its writes in the order of π. A free leaves no value.
     items: Vec<EventId>,
     /// Where each cell's begin, and where the last one's end.
     starts: Vec<u32>,
-    /// Cell by cell, the values that are left, ascending.
+    /// Cell by cell, the values that are left, ascending, each once.
     values: Values,
     /// Where each cell's begin, and where the last one's end.
     value_starts: Vec<u32>,
-    /// Of each cell, whether by value its writes are the same in the order of π, but for a free at the end.
-    ascends: Bits,
+    /// Of each value, how many writes leave it, and where they are: one behind the other among the cell's own, from the
+    /// half of this on, or, if it is odd, among the others.
+    counts: Column,
+    places: Column,
+    /// Cell by cell and value by value, the writes that leave one if others of the cell come between them.
+    others: Vec<EventId>,
+    /// Where each cell's begin.
+    other_starts: Column,
     /// Of each event, whether it writes no value, or one that some other write leaves in the same cell as well.
     repeated: Bits,
     /// Who writes each cell.
@@ -148,7 +153,6 @@ impl Writers {
         let mut found = Writers {
             starts: vec![0],
             value_starts: vec![0],
-            ascends: Bits::none_of(cells),
             repeated: Bits::none_of(trace.len()),
             by: vec![By::Nobody; cells],
             ..Writers::default()
@@ -161,6 +165,10 @@ impl Writers {
         found.starts.shrink_to_fit();
         found.value_starts.shrink_to_fit();
         found.values.end();
+        found.counts.end();
+        found.places.end();
+        found.others.shrink_to_fit();
+        found.other_starts.end();
         found
     }
 
@@ -208,31 +216,45 @@ impl Writers {
                     }
                 }
             }
-            self.sorted(region.cells.start + cells.start, &sorting, &frees);
+            self.sorted(&sorting, &frees);
         }
     }
 
-    /// Goes on by some cells from this one on: with their writes in the order of π, and what frees them.
-    fn sorted(&mut self, first: usize, sorting: &Sorting, frees: &[Option<EventId>]) {
-        let mut valued: Vec<(u64, EventId)> = Vec::new();
+    /// Goes on by some cells: with their writes in the order of π, and what frees them.
+    fn sorted(&mut self, sorting: &Sorting, frees: &[Option<EventId>]) {
+        // Each with its place among the cell's writes.
+        let mut valued: Vec<(u64, u32)> = Vec::new();
         let mut begin = 0;
-        for ((cell, &end), free) in (first..).zip(&sorting.next).zip(frees) {
+        for (&end, free) in sorting.next.iter().zip(frees) {
             let all = &sorting.events[begin..end];
             valued.clear();
-            valued.extend(sorting.list(begin..end).filter(|&(_, write)| Some(write) != *free));
+            let left = (0..).zip(sorting.list(begin..end));
+            let left = left.filter(|&(_, (_, write))| Some(write) != *free);
+            valued.extend(left.map(|(at, (value, _))| (value, at)));
             valued.sort_unstable();
-            for alike in valued.chunk_by(|a, b| a.0 == b.0).filter(|alike| alike.len() > 1) {
-                alike.iter().for_each(|&(_, write)| self.repeated.set(write.index()));
+            let other_start = self.others.len();
+            for alike in valued.chunk_by(|a, b| a.0 == b.0) {
+                let (value, first) = alike[0];
+                let writes = || alike.iter().map(|&(_, at)| all[at as usize]);
+                if alike.len() > 1 {
+                    writes().for_each(|write| self.repeated.set(write.index()));
+                }
+                let is_one_stretch = (first..).zip(alike).all(|(at, &(_, other))| at == other);
+                let at = match is_one_stretch {
+                    true => u64::from(first) << 1,
+                    false => {
+                        let at = self.others.len() - other_start;
+                        self.others.extend(writes());
+                        (at as u64) << 1 | 1
+                    }
+                };
+                self.values.push(value);
+                self.counts.push(alike.len() as u32);
+                self.places.push(place(at as usize));
             }
             self.items.extend_from_slice(all);
-            let by_value = || valued.iter().map(|&(_, write)| write);
-            if all.iter().copied().take(valued.len()).eq(by_value()) {
-                self.ascends.set(cell);
-            } else {
-                self.items.extend(by_value());
-            }
             self.starts.push(place(self.items.len()));
-            valued.iter().for_each(|&(value, _)| self.values.push(value));
+            self.other_starts.push(place(other_start));
             self.value_starts.push(place(self.values.len()));
             begin = end;
         }
@@ -245,21 +267,11 @@ impl Writers {
         !self.repeated.has(write.index())
     }
 
-    /// The places of a cell's values.
-    #[inline]
-    fn places(&self, cell: CellId) -> Range<usize> {
-        self.value_starts[cell.index()] as usize..self.value_starts[cell.index() + 1] as usize
-    }
-
     /// The writes of a contested cell, frees among them, in the order of π.
     #[must_use]
     #[inline]
     pub fn writes(&self, cell: CellId) -> &[EventId] {
-        let items = &self.items[self.starts[cell.index()] as usize..self.starts[cell.index() + 1] as usize];
-        match self.ascends.has(cell.index()) {
-            true => items,
-            false => &items[..items.len() - self.places(cell).len()],
-        }
+        &self.items[self.starts[cell.index()] as usize..self.starts[cell.index() + 1] as usize]
     }
 
     /// Whether no other thread writes a cell: what this one reads there is the same in every order.
@@ -283,23 +295,17 @@ impl Writers {
     /// The writes that leave a value in a contested cell, in the order of π.
     #[must_use]
     pub fn writes_of(&self, cell: CellId, value: u64) -> &[EventId] {
-        let range = self.places(cell);
-        let from = self.values.first_from(range.clone(), value);
-        // Most values are left once, if at all.
-        let is_it = |place: usize| place < range.end && self.values.at(place) == value;
-        let until = match (is_it(from), is_it(from + 1)) {
-            (false, _) => from,
-            (true, false) => from + 1,
-            (true, true) => match value.checked_add(1) {
-                Some(next) => self.values.first_from(from..range.end, next),
-                None => range.end,
-            },
+        let range = self.value_starts[cell.index()] as usize..self.value_starts[cell.index() + 1] as usize;
+        let at = self.values.first_from(range.clone(), value);
+        if at >= range.end || self.values.at(at) != value {
+            return &[];
+        }
+        let (place, count) = (self.places.at(at), self.counts.at(at) as usize);
+        let from = match place & 1 {
+            0 => &self.items[self.starts[cell.index()] as usize..],
+            _ => &self.others[self.other_starts.at(cell.index()) as usize..],
         };
-        let begin = match self.ascends.has(cell.index()) {
-            true => self.starts[cell.index()] as usize,
-            false => self.starts[cell.index() + 1] as usize - range.len(),
-        };
-        &self.items[begin + (from - range.start)..begin + (until - range.start)]
+        &from[(place >> 1) as usize..][..count]
     }
 }
 

@@ -44,6 +44,7 @@ impl Joints {
                 .iter()
                 .map(|cell| EXTERNAL * u8::from(cell.external()))
                 .collect(),
+            passed: vec![0; trace.cells().len()],
             uses: Vec::new(),
         };
         found.operations();
@@ -89,6 +90,8 @@ struct Found<'n, 't> {
     native: &'n Native<'t>,
     events: EventSet,
     cells: Vec<u8>,
+    /// Of each cell, how many of its writes come before what is looked at, since that goes on in the order of π.
+    passed: Vec<u32>,
     /// Uses of objects.
     uses: Vec<EventId>,
 }
@@ -150,7 +153,10 @@ impl Found<'_, '_> {
         if *flags & UNORDERED != 0 {
             return false;
         }
-        let (earlier, later) = writes.split_at(writes.partition_point(|&write| write < read));
+        let passed = &mut self.passed[cell.index()];
+        let further = writes[*passed as usize..].iter();
+        *passed += further.take_while(|&&write| write < read).count() as u32;
+        let (earlier, later) = writes.split_at(*passed as usize);
         let saw_it = earlier.last().is_none_or(|&write| {
             // A free leaves nothing to see.
             let leaves = |write| trace.access(write).is_some_and(|access| access.kind.writes_value());

@@ -7,6 +7,9 @@ use hashbrown::HashSet;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// Edges that lead to one event, at most, for most of those to which any does.
+const MOSTLY: usize = 4;
+
 /// The contradiction that ends a branch of the search.
 pub(super) struct Contradiction;
 
@@ -16,10 +19,11 @@ pub(super) struct State {
     pub(super) cut: Vec<u32>,
     /// How many events of each thread are known to bring nothing more that is needed.
     pub(super) closed: Vec<u32>,
-    /// Edges beyond program order and what is needed before, sorted by the event they lead to.
+    /// Edges beyond program order and what is needed before, each with where it leads to first, sorted: those that the
+    /// last order knew.
     edges: Vec<(EventId, EventId)>,
-    /// Those that the last order did not know, each with where it leads to first.
-    added: Vec<(EventId, EventId)>,
+    /// Those that it did not know, which come to the others all at once: there may be a hundred thousand.
+    added: HashSet<(EventId, EventId)>,
 }
 
 impl State {
@@ -28,20 +32,30 @@ impl State {
             cut,
             closed,
             edges: Vec::new(),
-            added: Vec::new(),
+            added: HashSet::new(),
         }
     }
 
     /// Adds an edge. Returns whether it is new.
     pub(super) fn order(&mut self, before: EventId, after: EventId) -> bool {
-        match self.edges.binary_search(&(after, before)) {
-            Ok(_) => false,
-            Err(at) => {
-                self.edges.insert(at, (after, before));
-                self.added.push((after, before));
-                true
+        self.edges.binary_search(&(after, before)).is_err() && self.added.insert((after, before))
+    }
+
+    /// Brings those that were added to the others; returns them, sorted.
+    fn settle(&mut self) -> Vec<(EventId, EventId)> {
+        let mut added: Vec<(EventId, EventId)> = self.added.drain().collect();
+        added.sort_unstable();
+        if !added.is_empty() {
+            let mut all = Vec::with_capacity(self.edges.len() + added.len());
+            let mut known = self.edges.iter().copied().peekable();
+            for &edge in &added {
+                all.extend(std::iter::from_fn(|| known.next_if(|known| *known < edge)));
+                all.push(edge);
             }
+            all.extend(known);
+            self.edges = all;
         }
+        added
     }
 
     /// The edges that lead to an event, given the place of the first of them, plus 1; 0 for none.
@@ -50,7 +64,13 @@ impl State {
             0 => &[],
             first => &self.edges[first as usize - 1..],
         };
-        &edges[..edges.partition_point(|&(to, _)| to == event)]
+        // Mostly, there are one or two.
+        let few = edges.iter().take(MOSTLY).position(|&(to, _)| to != event);
+        let until = match edges.len() <= MOSTLY {
+            true => few.unwrap_or(edges.len()),
+            false => few.unwrap_or_else(|| edges.partition_point(|&(to, _)| to == event)),
+        };
+        &edges[..until]
     }
 }
 
@@ -164,8 +184,8 @@ impl Clocks {
             first,
             outside,
         };
+        let added = state.settle();
         window.begin(&state.edges);
-        let added = std::mem::take(&mut state.added);
         let state = &*state;
         let done = match earlier {
             Some(earlier) => clocks.begin_as(earlier, window, state, &added, &events),
