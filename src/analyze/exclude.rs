@@ -140,10 +140,11 @@ impl Decider<'_> {
             return (pinned, Verdict::Unknown(Unknown::Unrecorded(access)));
         }
         let order = self.order_on(Grounds::Outcomes);
-        let why = if order.concurrent(shown.0, shown.1) {
-            Refutation::Core(Vec::new())
-        } else {
-            chain(self.trace, order, shown)
+        let needs = self.unpinned.as_ref().map_or(self.needs, |unpinned| unpinned.needs);
+        let why = match needs.both_hold(shown.0, shown.1) {
+            _ if !order.concurrent(shown.0, shown.1) => chain(self.trace, order, shown),
+            Some(taken) => Refutation::VariableLock { taken },
+            None => Refutation::Core(Vec::new()),
         };
         (shown, Verdict::NotInTrace(why))
     }
@@ -212,9 +213,9 @@ impl Decider<'_> {
             Verdict::Refuted(refutation) | Verdict::NotInTrace(refutation) => {
                 Verdict::Unknown(Unknown::Cut(match refutation {
                     Refutation::MustHappenBefore(_) => CutRefutation::MustHappenBefore,
-                    Refutation::CommonLock { .. } | Refutation::AtomicLock { .. } | Refutation::LockHistory { .. } => {
-                        CutRefutation::Locks
-                    }
+                    Refutation::CommonLock { .. }
+                    | Refutation::VariableLock { .. }
+                    | Refutation::LockHistory { .. } => CutRefutation::Locks,
                     // What a file says of pairs comes later (`by_design`).
                     Refutation::Core(_) | Refutation::Priority { .. } | Refutation::Reality { .. } => {
                         CutRefutation::Core

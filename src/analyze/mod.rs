@@ -42,7 +42,7 @@ use crate::design::Design;
 use crate::encode::{Form, Mutation};
 use crate::parallel;
 use crate::predict::SyncPreserving;
-use crate::prune::{AtomicLocks, Grounds, LockContexts, MustHappenBefore, Needs};
+use crate::prune::{Grounds, LockContexts, MustHappenBefore, Needs, VariableLocks};
 use crate::schedule::{Goal, Schedule};
 use crate::semantics::waits;
 use crate::solve::Native;
@@ -341,7 +341,7 @@ fn with_decider<R>(
         || beside("sections", || Sections::of(trace)),
     );
     let contexts = stage(follow, "locks", || {
-        LockContexts::with(trace, &sections, AtomicLocks::of(trace, &order))
+        LockContexts::with(trace, &sections, VariableLocks::atomic(trace, &order))
     });
     let wanted = Wanted {
         find: options.finds(),

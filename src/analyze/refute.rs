@@ -19,9 +19,9 @@ impl Decider<'_> {
                 .map(|&(.., event)| event)
         };
         if let Some(lock) = context(a).common_lock(&context(b)) {
-            let [taken_a, taken_b] = [a, b].map(|event| self.contexts.atomic_taken(self.trace, event, lock));
+            let [taken_a, taken_b] = [a, b].map(|event| self.contexts.variable_taken(self.trace, event, lock));
             if let (Some(taken_a), Some(taken_b)) = (taken_a, taken_b) {
-                return Refutation::AtomicLock {
+                return Refutation::VariableLock {
                     taken: (taken_a, taken_b),
                 };
             }

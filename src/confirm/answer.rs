@@ -258,7 +258,7 @@ pub(super) fn decided(asked: &Asked, analysis: &Analysis, a: ChoiceId, b: Choice
             // Of pairs, nothing is said in a file.
             Verdict::Refuted(Refutation::Core(_) | Refutation::Priority { .. } | Refutation::Reality { .. }) => 3,
             Verdict::Refuted(Refutation::LockHistory { .. }) => 4,
-            Verdict::Refuted(Refutation::CommonLock { .. } | Refutation::AtomicLock { .. }) => 5,
+            Verdict::Refuted(Refutation::CommonLock { .. } | Refutation::VariableLock { .. }) => 5,
             Verdict::Refuted(Refutation::MustHappenBefore(_)) => 6,
         };
         (class, std::cmp::Reverse(pair.instances.total), row)

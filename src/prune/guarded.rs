@@ -10,7 +10,7 @@
 //! Where the memory is freed, nobody accesses it behind that, so a free does not come between either.
 //!
 //! That says nothing of runs in which reads see something else: the program need not look at what it read. So it is an
-//! outcome, and no structure, unlike a [lock](super::AtomicLocks) that is made of an atomic variable.
+//! outcome, and no structure, unlike a [lock](super::VariableLocks) that is made of an atomic variable.
 
 use crate::trace::{AccessKind, CellId, EventId, ObjectId, Section, Sections, Trace, Writers};
 use hashbrown::HashSet;
@@ -64,39 +64,39 @@ fn exclusive<'t>(trace: &Trace, sections: &'t Sections, event: EventId) -> impl 
     open.map(|id| sections.get(id)).filter(|section| !section.shared)
 }
 
-/// What each of these writes of a cell finds there, in every feasible prefix, as far as that is known. `None` unless all
-/// of them that store something are plain or atomic stores, under one lock.
-pub(super) fn found(
-    trace: &Trace,
-    sections: &Sections,
-    cell: CellId,
-    writes: impl Iterator<Item = EventId> + Clone,
-) -> Option<Vec<Option<u64>>> {
-    let mut locks: Option<Vec<ObjectId>> = None;
-    for write in writes.clone().filter(|&write| !frees(trace, write)) {
+/// The last writes of a cell, all that store something under one lock.
+pub(super) struct Guarded {
+    /// How many writes come before.
+    pub(super) before: usize,
+    /// What each of them finds, in every feasible prefix, as far as that is known.
+    pub(super) found: Vec<Option<u64>>,
+}
+
+/// As many of a cell's last writes as plain or atomic stores under one lock are; `None` if there are none.
+pub(super) fn guarded(trace: &Trace, sections: &Sections, cell: CellId, writes: &[EventId]) -> Option<Guarded> {
+    let (mut locks, mut before): (Option<Vec<ObjectId>>, usize) = (None, writes.len());
+    for (place, &write) in writes.iter().enumerate().rev() {
         let kind = trace.access(write)?.kind;
-        if !matches!(kind, AccessKind::Write | AccessKind::AtomicStore) {
-            return None;
+        if kind == AccessKind::Free {
+            continue;
         }
         let mut held: Vec<ObjectId> = exclusive(trace, sections, write).map(|section| section.lock).collect();
         if let Some(locks) = &locks {
             held.retain(|lock| locks.contains(lock));
         }
-        locks = Some(held);
-        if locks.as_ref().is_none_or(Vec::is_empty) {
-            return None;
+        if held.is_empty() || !matches!(kind, AccessKind::Write | AccessKind::AtomicStore) {
+            break;
         }
+        (locks, before) = (Some(held), place);
     }
     let lock = *locks?.first()?;
-    let before = |write| {
-        if frees(trace, write) {
-            return None;
-        }
+    let finds = |&write: &EventId| {
         let section = exclusive(trace, sections, write).find(|section| section.lock == lock)?;
         let begin = section.acquire.map_or(0, |acquire| trace.place(acquire) + 1);
         last_seen(trace, cell, write, begin)
     };
-    Some(writes.map(before).collect())
+    let found = writes[before..].iter().map(finds).collect();
+    Some(Guarded { before, found })
 }
 
 /// What the thread of a write has read of the cell, or written there, last before it, from one place in the thread on.

@@ -6,13 +6,13 @@
 //!
 //! Two accesses whose threads hold the same lock, not both as readers, cannot be next at the same
 //! time: the classic lockset argument (Savage et al. 1997), exact in this direction. Locks that
-//! some thread released without holding them prove nothing and are left out. [Atomic variables](AtomicLocks) that are
-//! locks count as such, but for the histories; they are numbered behind the objects of the trace.
+//! some thread released without holding them prove nothing and are left out. [Variables](VariableLocks) that are locks
+//! count as such, but for the histories; they are numbered behind the objects of the trace.
 
-use super::AtomicLocks;
-use super::atomic_locks::Change;
+use super::VariableLocks;
 use super::histories::{Histories, HistoryId};
 use super::lock_history::history_clash;
+use super::variable_locks::Change;
 use crate::semantics::locks::Step;
 use crate::trace::{EventId, ObjectId, Sections, Trace};
 use columns::Column;
@@ -85,7 +85,7 @@ pub struct LockContexts {
     bits: HashMap<ObjectId, u32>,
     /// By event.
     of_event: Column<LockContextId>,
-    atomics: AtomicLocks,
+    variables: VariableLocks,
     /// Objects of the trace.
     objects: u32,
 }
@@ -94,18 +94,18 @@ impl LockContexts {
     /// Computes the context of each access, by the locks of the trace alone.
     #[must_use]
     pub fn of(trace: &Trace, sections: &Sections) -> LockContexts {
-        LockContexts::with(trace, sections, AtomicLocks::default())
+        LockContexts::with(trace, sections, VariableLocks::default())
     }
 
     /// Computes the context of each access.
     #[must_use]
-    pub fn with(trace: &Trace, sections: &Sections, atomics: AtomicLocks) -> LockContexts {
+    pub fn with(trace: &Trace, sections: &Sections, variables: VariableLocks) -> LockContexts {
         let objects = trace.tables().objects.len() as u32;
         let mut found = LockContexts {
             objects,
             ..LockContexts::default()
         };
-        let mut by_atomics = atomics.changes().iter().peekable();
+        let mut by_variables = variables.changes().iter().peekable();
         let mut numbers = Numbers::new();
         // Contexts repeat, and so do the steps between them.
         let mut steps: HashMap<(LockContextId, LockChange), LockContextId> = HashMap::new();
@@ -122,8 +122,8 @@ impl LockContexts {
                     .is_some()
                 {}
                 let by_operation = operations.peek().copied().filter(in_turn);
-                let by_atomic = by_atomics.peek().map(|&&(event, ..)| event).filter(in_turn);
-                let Some(event) = by_operation.into_iter().chain(by_atomic).min() else {
+                let by_variable = by_variables.peek().map(|&&(event, ..)| event).filter(in_turn);
+                let Some(event) = by_operation.into_iter().chain(by_variable).min() else {
                     break;
                 };
                 // Its own is that before the change.
@@ -135,10 +135,10 @@ impl LockContexts {
                         *now = found.after(&mut numbers, &mut steps, *now, change);
                     }
                 }
-                while let Some(&(_, lock, change)) = by_atomics.next_if(|&&(at, ..)| at == event) {
+                while let Some(&(_, lock, change)) = by_variables.next_if(|&&(at, ..)| at == event) {
                     let lock = ObjectId(objects + lock);
                     let change = match change {
-                        Change::Take => LockChange::TakeAtomic(lock),
+                        Change::Take => LockChange::TakeVariable(lock),
                         Change::GiveBack => LockChange::GiveBack(lock),
                     };
                     *now = found.after(&mut numbers, &mut steps, *now, change);
@@ -147,7 +147,7 @@ impl LockContexts {
             found.of_event.push_many(*now, (turn.end - from) as usize);
         }
         found.of_event.end();
-        found.atomics = atomics;
+        found.variables = variables;
         found
     }
 
@@ -178,7 +178,7 @@ impl LockContexts {
                 }
                 hold
             }
-            LockChange::TakeAtomic(lock) => (lock, false),
+            LockChange::TakeVariable(lock) => (lock, false),
             LockChange::GiveBack(lock) => {
                 held.retain(|&((held, _), _)| held != lock);
                 return held;
@@ -191,10 +191,27 @@ impl LockContexts {
         held
     }
 
-    /// If a lock is an atomic variable, the event by which the thread of `event` took it last before that.
+    /// If a lock is a variable, the event by which the thread of `event` took it last before that.
     #[must_use]
-    pub fn atomic_taken(&self, trace: &Trace, event: EventId, lock: ObjectId) -> Option<EventId> {
-        self.atomics.taken(trace, event, lock.0.checked_sub(self.objects)?)
+    pub fn variable_taken(&self, trace: &Trace, event: EventId, lock: ObjectId) -> Option<EventId> {
+        self.variables.taken(trace, event, lock.0.checked_sub(self.objects)?)
+    }
+
+    /// Where the threads of two accesses have taken a lock that is a variable, and that both hold.
+    #[must_use]
+    pub fn both_hold(&self, trace: &Trace, a: EventId, b: EventId) -> Option<(EventId, EventId)> {
+        let [x, y] = [a, b].map(|event| self.of_access(event));
+        let (masks, others) = (self.masks[x.0 as usize], self.masks[y.0 as usize]);
+        if masks.exclusive & others.exclusive == 0 || trace.thread(a) == trace.thread(b) {
+            return None;
+        }
+        let common = (self.get(x).held.iter())
+            .filter(|&&((lock, shared), _)| !shared && lock.0 >= self.objects && self.holds_exclusively(y, lock));
+        let lock = common.map(|&((lock, _), _)| lock).next()?;
+        Some((
+            self.variable_taken(trace, a, lock)?,
+            self.variable_taken(trace, b, lock)?,
+        ))
     }
 
     fn intern(&mut self, numbers: &mut Numbers, held: Vec<(Hold, HistoryId)>) -> LockContextId {
@@ -383,8 +400,8 @@ fn bits(mut mask: u64, mut each: impl FnMut(usize)) {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum LockChange {
     Take(Hold),
-    /// Of a lock that is an atomic variable.
-    TakeAtomic(ObjectId),
+    /// Of a lock that is a variable.
+    TakeVariable(ObjectId),
     GiveBack(ObjectId),
 }
 

@@ -5,7 +5,6 @@
 //! Sakallah (NFM 2011, section 5); the plain lockset is their special case and told apart because
 //! people know it by that name.
 
-mod atomic_locks;
 mod clocks;
 mod ending;
 mod forced_posts;
@@ -18,9 +17,9 @@ mod lockset;
 mod must_happen_before;
 mod needed_by_all;
 mod unique_writers;
+mod variable_locks;
 mod words;
 
-pub use atomic_locks::AtomicLocks;
 pub use clocks::{Clocks, Places};
 pub use ending::Ending;
 pub use grounds::Grounds;
@@ -30,4 +29,5 @@ pub use lock_history::{HistoryClash, history_clash};
 pub use lockset::{Hold, LockContext, LockContextId, LockContexts, held_at};
 pub use must_happen_before::{Edge, MustHappenBefore};
 pub use unique_writers::Needs;
+pub use variable_locks::VariableLocks;
 pub use words::{Done, Since, Steps as WordSteps, Word, Words};

@@ -17,7 +17,7 @@
 //! at the end.
 
 use super::forced_posts::Semaphores;
-use super::{Clocks, Edge, Ending, MustHappenBefore, Words, needed_by_all, words};
+use super::{Clocks, Edge, Ending, LockContexts, MustHappenBefore, VariableLocks, Words, needed_by_all, words};
 use crate::trace::{CellId, EventId, SectionId, Sections, ThreadId, Trace, Writers};
 use columns::Excerpt;
 use hashbrown::{HashMap, HashSet};
@@ -50,6 +50,8 @@ pub struct Needs<'t> {
     semaphores: Arc<Semaphores>,
     needed: Cow<'t, MustHappenBefore>,
     writers: Arc<Writers>,
+    /// What threads hold besides locks of the trace: variables that were locks in this run.
+    guarded: Option<LockContexts>,
 }
 
 impl<'t> Needs<'t> {
@@ -106,6 +108,8 @@ impl<'t> Needs<'t> {
             (false, Some(found)) => extended(trace, must, found),
             (false, None) => Search::new(trace, &writers, sections).closure(must).0,
         };
+        let guarded = VariableLocks::guarded(trace, &writers, sections, must);
+        let guarded = (!guarded.changes().is_empty()).then(|| LockContexts::with(trace, sections, guarded));
         Needs {
             trace,
             must,
@@ -113,6 +117,7 @@ impl<'t> Needs<'t> {
             semaphores,
             needed: Cow::Owned(needed),
             writers,
+            guarded,
         }
     }
 
@@ -129,6 +134,7 @@ impl<'t> Needs<'t> {
             semaphores: Arc::clone(&self.semaphores),
             needed: Cow::Borrowed(must),
             writers: Arc::default(),
+            guarded: None,
         }
     }
 
@@ -172,6 +178,12 @@ impl<'t> Needs<'t> {
         }
     }
 
+    /// Where the threads of two events, at which they hold a variable that was a lock in this run, have taken it.
+    #[must_use]
+    pub fn both_hold(&self, a: EventId, b: EventId) -> Option<(EventId, EventId)> {
+        self.guarded.as_ref()?.both_hold(self.trace, a, b)
+    }
+
     /// Whether what an ending needs includes what is to be next in it, so that there is no such prefix.
     #[must_use]
     pub fn exclude<'e>(&self, ending: impl Into<Ending<'e>>) -> bool {
@@ -183,6 +195,14 @@ impl<'t> Needs<'t> {
             return true;
         }
         let Ending { performed, pending, .. } = ending;
+        if let Some(guarded) = &self.guarded
+            && (1..pending.len()).any(|at| {
+                let at_once = |&other: &EventId| guarded.both_hold(self.trace, pending[at], other).is_some();
+                pending[..at].iter().any(at_once)
+            })
+        {
+            return true;
+        }
         let mut cut = vec![0; self.trace.threads()];
         for &event in performed {
             let own = &mut cut[self.trace.thread(event).index()];

@@ -223,9 +223,8 @@ impl Word {
         let mut steps = steps?;
         let stores = first_stores(trace, needed, &steps);
         if let Some(sections) = sections {
-            let later = &mut steps[stores..];
-            let found = guarded::found(trace, sections, cell, later.iter().map(|step| step.event))?;
-            for (step, found) in later.iter_mut().zip(found) {
+            let guarded = guarded::guarded(trace, sections, cell, writes).filter(|guarded| guarded.before <= stores)?;
+            for (step, found) in steps[guarded.before..].iter_mut().zip(guarded.found) {
                 step.read = found;
             }
         }

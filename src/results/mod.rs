@@ -592,7 +592,7 @@ pub fn tool() -> String {
 pub(crate) fn refutation_name(refutation: &Refutation) -> &'static str {
     match refutation {
         Refutation::MustHappenBefore(_) => "must-happen-before",
-        Refutation::CommonLock { .. } | Refutation::AtomicLock { .. } => "lockset",
+        Refutation::CommonLock { .. } | Refutation::VariableLock { .. } => "lockset",
         Refutation::LockHistory { .. } => "lock history",
         Refutation::Core(_) => "core",
         Refutation::Priority { .. } => "priority, by your file",

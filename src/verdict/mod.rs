@@ -286,9 +286,9 @@ pub enum Refutation {
         /// Where each thread took it; `None` if it held it from the start.
         acquired: (Option<EventId>, Option<EventId>),
     },
-    /// Both hold the same lock, which the program made of an atomic variable.
-    AtomicLock {
-        /// The atomic operations that took it.
+    /// Both hold the same lock, which the program made of a variable.
+    VariableLock {
+        /// The writes that took it: atomic ones, or, where that is said of this run alone, others under another lock.
         taken: (EventId, EventId),
     },
     /// Lock acquisition histories: each thread holds a lock that the other took in the meantime.

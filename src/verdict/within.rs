@@ -54,7 +54,7 @@ impl Within<'_> {
             Refutation::CommonLock { lock, acquired } => {
                 self.object(*lock) && self.events([acquired.0, acquired.1].into_iter().flatten())
             }
-            Refutation::AtomicLock { taken } => self.events([taken.0, taken.1]),
+            Refutation::VariableLock { taken } => self.events([taken.0, taken.1]),
             Refutation::LockHistory { first, second } => {
                 self.object(first.0) && self.object(second.0) && self.events([first.1, second.1])
             }

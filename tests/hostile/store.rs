@@ -108,7 +108,7 @@ fn events_beyond_the_trace_are_an_error() {
     let text = fs::read_to_string(&path).expect("a shard");
     for stray in [
         json!({ "MustHappenBefore": [4_000_000_000_u32] }),
-        json!({ "AtomicLock": { "taken": [0, 99_999] } }),
+        json!({ "VariableLock": { "taken": [0, 99_999] } }),
     ] {
         let forged = text.lines().map(|line| {
             let at = line.find('{').expect("an object");

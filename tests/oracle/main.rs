@@ -256,7 +256,7 @@ fn judge_with(trace: &Trace, execution: &Execution, options: &Options, unordered
             }
             Verdict::Refuted(Refutation::MustHappenBefore(_)) => "refuted: must-happen-before",
             Verdict::Refuted(Refutation::CommonLock { .. }) => "refuted: common lock",
-            Verdict::Refuted(Refutation::AtomicLock { .. }) => "refuted: atomic lock",
+            Verdict::Refuted(Refutation::VariableLock { .. }) => "refuted: atomic lock",
             Verdict::Refuted(Refutation::LockHistory { .. }) => "refuted: lock history",
             Verdict::Refuted(Refutation::Core(facts)) if facts.is_empty() => "refuted: core, not computed",
             Verdict::Refuted(Refutation::Core(_)) => "refuted: core",

@@ -1,6 +1,6 @@
-//! Locks that a program makes of an atomic variable: a spin lock, a mutex over a futex.
+//! Locks that a program makes of a variable: a spin lock, a mutex over a futex, a mutex over a flag and a condition.
 //!
-//! A cell is taken for such a lock if one value of it means *free*, and
+//! A cell is taken for a lock that is *atomic* if one value of it means *free*, and
 //!
 //! - threads take it by read-modify-writes that see it free and leave it otherwise (`compare_exchange`, `exchange`,
 //!   `test_and_set`), with acquire ordering;
@@ -13,13 +13,22 @@
 //! did not see it free, which write-read consistency (`docs/SEMANTICS.md`, section 2) demands. Whatever else is
 //! written, by whomever, only keeps it from being free.
 //!
-//! *What is done under it is ordered*, also where atomics are weak: who takes it sees *free* as the one before him
-//! stored it, and so synchronizes with that store. So a pair of accesses under it is no unordered race either (section
-//! 3).
+//! A cell that is [changed under a lock](super::guarded) is one if all this holds of what each of its writes finds there,
+//! by whatever memory orders: who takes it has found it free in the section in which he takes it, and no other thread
+//! takes it, nor gives it back, between these two. But a program need not have looked at what it found, so this holds of
+//! what happened in this run, and not of all runs with these operations: it is an outcome.
+//!
+//! *What is done under either is ordered*, also where atomics are weak: who takes it sees *free* as the one before him
+//! stored it, and so synchronizes with that store, or with the release of the lock behind it. So a pair of accesses under
+//! it is no unordered race either (section 3).
 
 use super::MustHappenBefore;
-use crate::trace::{Access, AccessKind, CellId, EventId, MemoryOrder, ThreadId, Trace};
+use super::guarded::{self, Guarded};
+use crate::trace::{AccessKind, CellId, EventId, MemoryOrder, Sections, ThreadId, Trace, Writers};
 use hashbrown::{HashMap, HashSet};
+
+/// So many writes of cells under locks are looked at.
+const MAX_WRITES: usize = 1 << 16;
 
 /// What an access does to such a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,9 +37,9 @@ pub(super) enum Change {
     GiveBack,
 }
 
-/// The atomic variables of a trace that are locks.
+/// The variables of a trace that are locks.
 #[derive(Clone, Debug, Default)]
-pub struct AtomicLocks {
+pub struct VariableLocks {
     /// The accesses that take or give back one, in the order of π; locks are numbered from 0.
     changes: Vec<(EventId, u32, Change)>,
 }
@@ -49,13 +58,13 @@ struct Cell {
     out: bool,
 }
 
-impl AtomicLocks {
-    /// Finds them.
+impl VariableLocks {
+    /// Finds those that are atomic.
     #[must_use]
-    pub fn of(trace: &Trace, order: &MustHappenBefore) -> AtomicLocks {
+    pub fn atomic(trace: &Trace, order: &MustHappenBefore) -> VariableLocks {
         // Where a read may see another value than in π, nothing follows from what it saw.
         if trace.frees_reads() || !trace.has_access(|kind, _| kind == AccessKind::AtomicRmw) {
-            return AtomicLocks::default();
+            return VariableLocks::default();
         }
         let mut cells: HashMap<CellId, Cell> = HashMap::new();
         for access in trace.accesses().filter(|access| access.kind == AccessKind::AtomicRmw) {
@@ -65,16 +74,61 @@ impl AtomicLocks {
             }
         }
         if cells.is_empty() {
-            return AtomicLocks::default();
+            return VariableLocks::default();
         }
         for access in trace.accesses().filter(|access| access.kind.writes_value()) {
             for used in trace.uses(access) {
                 if let Some(cell) = cells.get_mut(&used.cell) {
                     let read = (access.kind == AccessKind::AtomicRmw).then_some(used.read);
-                    cell.write(trace.thread(access.event), access, read, used.written);
+                    let acquires = acquires(access.order);
+                    let releases = access.kind.is_atomic() && releases(access.order);
+                    cell.write(
+                        trace.thread(access.event),
+                        access.event,
+                        (read, used.written),
+                        acquires,
+                        releases,
+                    );
                 }
             }
         }
+        VariableLocks::among(cells.into_iter().collect(), order)
+    }
+
+    /// Finds those that are changed under a lock.
+    #[must_use]
+    pub fn guarded(trace: &Trace, writers: &Writers, sections: &Sections, order: &MustHappenBefore) -> VariableLocks {
+        let mut cells: Vec<(CellId, Cell)> = Vec::new();
+        let mut left = MAX_WRITES;
+        for cell in guarded::candidates(trace, writers, sections).filter(|&cell| !trace.cell(cell).external()) {
+            let writes = writers.writes(cell);
+            left = match left.checked_sub(writes.len()) {
+                Some(left) => left,
+                None => break,
+            };
+            let Some(Guarded { before, found }) = guarded::guarded(trace, sections, cell, writes) else {
+                continue;
+            };
+            let found = std::iter::repeat_n(None, before).chain(found);
+            let changes = || {
+                (writes.iter().zip(found.clone()))
+                    .filter_map(|(&write, found)| Some((write, found, trace.value_left(write, cell)?)))
+            };
+            let changed = changes().find_map(|(_, found, left)| found.filter(|&found| found != left));
+            if let Some(free) = changed {
+                let mut state = Cell::new(free);
+                // The lock that it is changed under synchronizes them.
+                changes().for_each(|(write, found, left)| {
+                    let guarded = found.is_some() || writes[before..].binary_search(&write).is_ok();
+                    state.write(trace.thread(write), write, (found, left), guarded, guarded);
+                });
+                cells.push((cell, state));
+            }
+        }
+        VariableLocks::among(cells, order)
+    }
+
+    fn among(cells: Vec<(CellId, Cell)>, order: &MustHappenBefore) -> VariableLocks {
         let mut found: Vec<(CellId, Cell)> = cells.into_iter().filter(|(_, cell)| cell.is_lock(order)).collect();
         found.sort_unstable_by_key(|&(cell, _)| cell);
         let numbered = (0..).zip(found);
@@ -85,7 +139,7 @@ impl AtomicLocks {
             })
             .collect();
         changes.sort_unstable();
-        AtomicLocks { changes }
+        VariableLocks { changes }
     }
 
     pub(super) fn changes(&self) -> &[(EventId, u32, Change)] {
@@ -114,17 +168,24 @@ impl Cell {
         }
     }
 
-    /// `read`: what a read-modify-write saw.
-    fn write(&mut self, thread: ThreadId, access: Access, read: Option<u64>, written: u64) {
-        let event = access.event;
-        match (read == Some(self.free), written == self.free) {
+    /// A write that finds one value there, as far as that is known, and leaves another; and whether it synchronizes with
+    /// who wrote the one, and with who finds the other.
+    fn write(
+        &mut self,
+        thread: ThreadId,
+        event: EventId,
+        (found, left): (Option<u64>, u64),
+        acquires: bool,
+        releases: bool,
+    ) {
+        match (found == Some(self.free), left == self.free) {
             (true, false) => {
-                self.out |= !acquires(access.order) || !self.has.insert(thread);
+                self.out |= !acquires || !self.has.insert(thread);
                 self.first_taken.entry(thread).or_insert(event);
                 self.changes.push((event, Change::Take));
             }
             (false, true) if self.has.remove(&thread) => {
-                self.out |= !access.kind.is_atomic() || !releases(access.order);
+                self.out |= !releases;
                 self.changes.push((event, Change::GiveBack));
             }
             (false, true) => self.freed_by_others.push(event),
