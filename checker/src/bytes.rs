@@ -6,6 +6,7 @@
 
 use crate::bits::Bits;
 use crate::overlay::Overlay;
+use crate::own_frames;
 use crate::recording::{Access, Recording};
 use crate::shadow::Shadow;
 use columns::{Column, Cursor};
@@ -71,6 +72,8 @@ pub(crate) struct Bytes {
     pub(crate) overlaps: Vec<(EventId, Option<EventId>)>,
     /// Addresses on a thread's stack that were stored outside of it, by stack; only where modules are listed.
     pub(crate) given_away: Vec<(BlockId, u64)>,
+    /// The first thread's stack, which no event allocates; block 0 stands for it there.
+    pub(crate) first_stack: Range<u64>,
     /// The uses of objects, in their order.
     pub(crate) uses: Vec<EventId>,
     /// The frees and destructions, in theirs.
@@ -128,6 +131,7 @@ impl Walk {
                 of_event: Column::default(),
                 overlaps: Vec::new(),
                 given_away: Vec::new(),
+                first_stack: own_frames::first_stack(&recording.tables().images),
                 uses: Vec::new(),
                 ends: Vec::new(),
             },
@@ -222,14 +226,25 @@ impl Walk {
             *self.by_first.at(addr) = number;
         }
         let block = self.keys[number as usize].0;
-        if let Some(value) = access.leaves.filter(|_| self.native && access.mem.size == 8)
-            && (self.stacks.0..self.stacks.1).contains(&value)
-            && let Some(into) = self.owners.get(value).filter(|&into| into != block)
-            && self.bytes.blocks[into as usize].stack_of.is_some()
-        {
-            self.bytes.given_away.push((into, value));
+        if let Some(value) = access.leaves.filter(|_| self.native && access.mem.size == 8) {
+            self.give_away(value, block, addr);
         }
         number
+    }
+
+    /// A value is stored at an address in a block: perhaps an address on a stack that this is no part of.
+    fn give_away(&mut self, value: u64, block: BlockId, at: u64) {
+        let bytes = &mut self.bytes;
+        if (self.stacks.0..self.stacks.1).contains(&value)
+            && let Some(into) = self.owners.get(value).filter(|&into| into != block)
+            && bytes.blocks[into as usize].stack_of.is_some()
+        {
+            bytes.given_away.push((into, value));
+        }
+        let first = &bytes.first_stack;
+        if first.contains(&value) && !(block == 0 && first.contains(&at)) {
+            bytes.given_away.push((0, value));
+        }
     }
 
     /// No event follows.

@@ -3,7 +3,8 @@
 use crate::unrecorded::Pin;
 use crate::{Checker, Events};
 use trace_format::{
-    Event, EventId, ImageInfo, MemRange, MemoryOrder, ModuleInfo, Op, StackId, Tables, ThreadId, ThreadInfo, TraceId,
+    Event, EventId, ImageInfo, MemRange, MemoryOrder, ModuleInfo, NOBODYS, Op, StackId, Tables, ThreadId, ThreadInfo,
+    TraceId,
 };
 
 fn mem(addr: u64, size: u8) -> MemRange {
@@ -223,4 +224,49 @@ fn unless_a_library_that_is_not_recorded_has_threads() {
     assert!(!pinned("/lib/libstdc++.so.6", &[fork]), "std::thread is made there");
     let recorded = (LIBRARY, write(mem(0x9000, 8), 1));
     assert!(!pinned("/lib/libother.so.1", &[recorded, fork]), "it is recorded");
+}
+
+/// As above, of a variable of the first thread's, whose stack no event allocates.
+fn pinned_on_the_first_stack(at: u64, before: &[Op]) -> bool {
+    let image = |addr| ImageInfo {
+        before: 0,
+        addr,
+        size: 0x1000,
+        bytes: Some(Vec::new()),
+    };
+    let mut events = vec![(0, CODE, Op::Begin), (0, CODE, write(mem(at, 4), 1))];
+    events.extend(before.iter().map(|&op| (0, CODE, op)));
+    events.extend([
+        (0, CODE, Op::Fork { child: ThreadId(1) }),
+        (1, CODE, Op::Begin),
+        (1, CODE, Op::Branch),
+        (0, CODE, read(mem(at, 4), 2)),
+    ]);
+    let tables = Tables {
+        threads: vec![ThreadInfo::default(); 2],
+        modules: vec![module("/app", 0)],
+        images: [0x10_0000, NOBODYS, FIRST, FIRST + 0x1000, 0x9000_0000]
+            .map(image)
+            .to_vec(),
+        ..Tables::default()
+    };
+    let last = events.len() as u32 - 1;
+    pin(tables, &events, last).is_some()
+}
+
+const FIRST: u64 = 0x20_7000;
+
+#[test]
+fn the_first_threads_stack_is_where_its_images_are_and_below() {
+    for own in [FIRST + 0x80, FIRST + 0x1080, FIRST - 0x80, 0x10_1000] {
+        assert!(!pinned_on_the_first_stack(own, &[]), "{own:#x}");
+    }
+    for other in [FIRST + 0x2000, 0x10_0ff0, 0x9000_0010] {
+        assert!(pinned_on_the_first_stack(other, &[]), "{other:#x}");
+    }
+    let local = FIRST + 0x80;
+    let store = |at, value| write(mem(at, 8), value);
+    assert!(!pinned_on_the_first_stack(local, &[store(FIRST + 0x40, local)]));
+    assert!(pinned_on_the_first_stack(local, &[store(0x9000, local)]));
+    assert!(pinned_on_the_first_stack(local, &[store(0x9000, local - 0x800)]));
 }

@@ -133,7 +133,7 @@ impl fmt::Display for Reservation {
             Self::InitialValue { position } => {
                 write!(
                     f,
-                    "memory read at {position:#x} did not hold the same in all runs at first"
+                    "what is read at {position:#x} differed from run to run before the program wrote it, whatever the schedule: initialize it, or build what writes it with -fsanitize=thread"
                 )
             }
             Self::WrittenOtherwise { position } => write!(

@@ -100,9 +100,10 @@ impl Words<'_> {
         match unknown {
             Unknown::Budget => "the solver's budget ran out on at least one instance; --budget raises it".to_owned(),
             Unknown::Steps => {
-                "witness's own solver ran out of steps, or unrecorded code changes what it would have to \
-                               know, and Z3 was not asked: --solver both asks it, in traces of up to 50,000 events; a \
-                               shorter run may be decided (record --max-events)"
+                "witness's own solver did not decide it within its steps, and Z3 was not asked: --solver both asks it, \
+                 in traces of up to 50,000 events; of a longer run, record less (record --max-events), or give the \
+                 program less to do. Where other pairs are unknown for unrecorded code, build that with \
+                 -fsanitize=thread first: what it changes, the solver has to leave in its place"
                     .to_owned()
             }
             Unknown::Instances => {

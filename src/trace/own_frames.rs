@@ -8,11 +8,15 @@
 //! not recorded. So nothing is taken for a thread's own where such a library has threads. This errs where it has none,
 //! but keeps an address for a later call by another thread.
 
-use super::{AccessKind, IncarnationId, Op, ThreadId, Trace};
-use trace_format::ModuleInfo;
+use super::{Access, AccessKind, EventId, IncarnationId, Op, ThreadId, Trace};
+use std::ops::Range;
+use trace_format::{ImageInfo, ModuleInfo, NOBODYS};
 
 /// How far behind an address that is given away the object may reach.
 const REACH: u64 = 4096;
+
+/// How far down from its end the first thread's stack reaches. The kernel leaves 128 MiB there to it alone.
+const FIRST_STACK: u64 = 8 << 20;
 
 /// Libraries whose threads are the program's own, or write to no other thread's stack: the start of their files' names.
 const KNOWN: [&str; 11] = [
@@ -34,7 +38,9 @@ pub(super) struct OwnFrames {
     /// By thread: its stack.
     stacks: Vec<Option<IncarnationId>>,
     /// Addresses on stacks that were stored elsewhere, ascending.
-    given_away: Vec<u64>,
+    given_away: Vec<(IncarnationId, u64)>,
+    /// The first thread's stack, which no event allocates.
+    first: Range<u64>,
 }
 
 impl OwnFrames {
@@ -45,46 +51,114 @@ impl OwnFrames {
             return OwnFrames {
                 stacks: Vec::new(),
                 given_away: Vec::new(),
+                first: 0..0,
             };
         }
+        let first = first_stack(&trace.tables.images);
         let threads = (0..trace.threads() as u32).map(ThreadId);
         let stacks: Vec<Option<IncarnationId>> = threads.map(|thread| trace.own_stack(thread)).collect();
-        let mut ranges: Vec<(u64, u64, IncarnationId)> = stacks
-            .iter()
-            .flatten()
-            .map(|&id| {
-                let block = &trace.incarnations[id.index()];
-                (block.addr, block.addr + block.size, id)
-            })
-            .collect();
-        ranges.sort_unstable();
-        let within = |value: u64| {
-            let after = ranges.partition_point(|&(start, ..)| start <= value);
-            let (_, end, id) = *ranges.get(after.checked_sub(1)?)?;
-            (value < end).then_some(id)
-        };
-        let mut given_away: Vec<u64> = trace
+        let owners = Owners::of(trace, stacks.iter().copied().flatten().collect());
+        let mut given_away: Vec<(IncarnationId, u64)> = trace
             .accesses()
             .filter(|access| access.size == 8 && access.kind != AccessKind::Free && access.kind.writes())
-            .filter_map(|access| {
+            .flat_map(|access| {
                 let value = trace.uses(access).fold(0, |value, used| {
                     let shift = 8 * (trace.cell(used.cell).addr - access.addr) as u32;
                     value | used.written.checked_shl(shift).unwrap_or(0)
                 });
-                (within(value)? != access.incarnation).then_some(value)
+                let stack = owners.at(value, access.event);
+                let stack = stack.filter(|&stack| stack != access.incarnation);
+                let on_first = first.contains(&value) && !is_on(&first, access);
+                let of_first = on_first.then_some(IncarnationId::STATIC);
+                stack.into_iter().chain(of_first).map(move |stack| (stack, value))
             })
             .collect();
         given_away.sort_unstable();
         given_away.dedup();
-        OwnFrames { stacks, given_away }
+        OwnFrames {
+            stacks,
+            given_away,
+            first,
+        }
     }
 
     /// Whether changes of a byte that only this thread accesses are its own.
     pub(super) fn keep(&self, thread: ThreadId, block: IncarnationId, addr: u64) -> bool {
-        let is_own = self.stacks.get(thread.index()) == Some(&Some(block));
-        let before = self.given_away.partition_point(|&given| given <= addr);
+        let is_first = thread == ThreadId(0) && block == IncarnationId::STATIC && self.first.contains(&addr);
+        let is_own = is_first || self.stacks.get(thread.index()) == Some(&Some(block));
+        let before = self.given_away.partition_point(|&given| given <= (block, addr));
         let given = before.checked_sub(1).map(|at| self.given_away[at]);
-        is_own && given.is_none_or(|given| addr - given >= REACH)
+        is_own && given.is_none_or(|(of, given)| of != block || addr - given >= REACH)
+    }
+}
+
+/// Whether an access is one of the first thread's stack.
+fn is_on(first: &Range<u64>, access: Access) -> bool {
+    access.incarnation == IncarnationId::STATIC && first.contains(&access.addr)
+}
+
+/// The first thread's stack, of which images are taken directly behind that of the recorder's own variables. These begin
+/// with the frames that it had then; deeper ones are of it, too, as far as no other image says that something else is
+/// there.
+fn first_stack(images: &[ImageInfo]) -> Range<u64> {
+    let Some(own) = images.iter().position(|image| image.addr == NOBODYS) else {
+        return 0..0;
+    };
+    let mut stack = images[own + 1..].iter().take_while(|image| image.bytes.is_some());
+    let Some(image) = stack.next() else { return 0..0 };
+    let above = |end: u64, next: &ImageInfo| (next.addr == end).then(|| next.addr.saturating_add(next.size));
+    let end = stack.try_fold(image.addr.saturating_add(image.size), |end, next| {
+        above(end, next).map_or(Err(end), Ok)
+    });
+    let (Ok(end) | Err(end)) = end;
+    let ends = images.iter().map(|image| image.addr.saturating_add(image.size));
+    let below = ends.filter(|&end| end <= image.addr).max().unwrap_or(0);
+    below.max(end.saturating_sub(FIRST_STACK))..end
+}
+
+/// Whose stack an address is on. The C library gives a new thread the memory of one that has ended, so the same address
+/// means one stack now and another one later.
+struct Owners {
+    /// Where stacks begin and end, ascending.
+    bounds: Vec<u64>,
+    /// From each bound to the next: the stacks there, by when they came.
+    stacks: Vec<Vec<(EventId, IncarnationId)>>,
+}
+
+impl Owners {
+    fn of(trace: &Trace, mut stacks: Vec<IncarnationId>) -> Owners {
+        let extent = |id: IncarnationId| {
+            let block = &trace.incarnations[id.index()];
+            block.addr..block.addr.saturating_add(block.size)
+        };
+        let since = |id: IncarnationId| trace.incarnations[id.index()].alloc.unwrap_or(EventId(0));
+        stacks.sort_unstable_by_key(|&id| since(id));
+        let mut bounds: Vec<u64> = stacks
+            .iter()
+            .flat_map(|&id| [extent(id).start, extent(id).end])
+            .collect();
+        bounds.sort_unstable();
+        bounds.dedup();
+        let mut owners = Owners {
+            stacks: vec![Vec::new(); bounds.len()],
+            bounds,
+        };
+        for id in stacks {
+            let first = owners.bounds.partition_point(|&bound| bound < extent(id).start);
+            let end = owners.bounds.partition_point(|&bound| bound < extent(id).end);
+            for there in &mut owners.stacks[first..end] {
+                there.push((since(id), id));
+            }
+        }
+        owners
+    }
+
+    /// The stack that an address is on when an event happens: the last one that came before.
+    fn at(&self, addr: u64, event: EventId) -> Option<IncarnationId> {
+        let after = self.bounds.partition_point(|&bound| bound <= addr);
+        let there = &self.stacks[after.checked_sub(1)?];
+        let came = there.partition_point(|&(since, _)| since < event);
+        Some(there[came.checked_sub(1)?].1)
     }
 }
 
@@ -199,6 +273,100 @@ mod tests {
             "/lib/libother.so.1",
             &[(CODE, store(STACK + 0x40, LOCAL.addr))]
         ));
+    }
+
+    /// As above, of the main thread's stack, of which images tell.
+    fn pinned_on_the_first_stack(at: u64, before: &[FileOp]) -> bool {
+        let image = |addr, size| ImageInfo {
+            before: 0,
+            addr,
+            size,
+            bytes: Some(Vec::new()),
+        };
+        let mem = MemRange { addr: at, size: 4 };
+        let child = ThreadId(1);
+        let own = |op| (0, op);
+        let mut events = vec![own(FileOp::Begin), own(FileOp::Write { mem, value: 1 })];
+        events.extend(before.iter().map(|&op| own(op)));
+        events.extend([
+            own(FileOp::Fork { child }),
+            (1, FileOp::Begin),
+            (1, FileOp::Branch),
+            own(FileOp::Read { mem, value: 2 }),
+        ]);
+        let event = |&(thread, op): &(u32, FileOp)| Event {
+            thread: ThreadId(thread),
+            pc: CODE,
+            stack: StackId::EMPTY,
+            op,
+        };
+        let tables = Tables {
+            threads: vec![ThreadInfo::default(); 2],
+            modules: vec![module("/app", 0)],
+            images: vec![
+                image(0x10_0000, 0x1000),
+                image(NOBODYS, 0x1000),
+                image(STACK + 0x20_0000, 0x1000),
+                image(STACK + 0x20_1000, 0x1000),
+                image(0x9000_0000, 0x1000),
+            ],
+            ..Tables::default()
+        };
+        let trace = Trace::from_events(tables, &events.iter().map(event).collect::<Vec<_>>());
+        let last = trace.events().last().expect("there are events");
+        trace.pin(last).is_some()
+    }
+
+    #[test]
+    fn the_first_threads_stack_is_where_its_images_are_and_below() {
+        let stack = STACK + 0x20_0000;
+        for own in [stack + 0x80, stack + 0x1080, stack - 0x80, 0x10_1000] {
+            assert!(!pinned_on_the_first_stack(own, &[]), "{own:#x}");
+        }
+        for other in [stack + 0x2000, 0x10_0ff0, 0x9000_0010] {
+            assert!(pinned_on_the_first_stack(other, &[]), "{other:#x}");
+        }
+        let local = stack + 0x80;
+        assert!(!pinned_on_the_first_stack(local, &[store(stack + 0x40, local)]));
+        assert!(pinned_on_the_first_stack(local, &[store(0x9000, local)]));
+        assert!(pinned_on_the_first_stack(local, &[store(0x9000, local - 0x800)]));
+    }
+
+    #[test]
+    fn what_a_later_stack_in_the_same_memory_gives_away_says_nothing_of_this_one() {
+        let event = |thread, op| Event {
+            thread: ThreadId(thread),
+            pc: CODE,
+            stack: StackId::EMPTY,
+            op,
+        };
+        let alloc = FileOp::Alloc {
+            addr: STACK,
+            size: 0x1000,
+        };
+        let child = |number| FileOp::Fork {
+            child: ThreadId(number),
+        };
+        let events = [
+            event(0, FileOp::Begin),
+            event(0, child(1)),
+            event(1, FileOp::Begin),
+            event(1, alloc),
+            event(1, FileOp::Write { mem: LOCAL, value: 1 }),
+            event(0, child(2)),
+            event(1, FileOp::Read { mem: LOCAL, value: 2 }),
+            event(1, FileOp::End),
+            event(2, FileOp::Begin),
+            event(2, alloc),
+            event(2, store(0x9000, LOCAL.addr)),
+        ];
+        let tables = Tables {
+            threads: vec![ThreadInfo::default(); 3],
+            modules: vec![module("/app", 0)],
+            ..Tables::default()
+        };
+        let trace = Trace::from_events(tables, &events);
+        assert!(trace.pin(EventId(6)).is_none());
     }
 
     #[test]

@@ -180,6 +180,13 @@ fn function_local_statics_of_cpp() {
 }
 
 #[test]
+fn the_handle_that_a_join_of_cpp_clears_is_explained() {
+    for recorded in Program::instrumented("thread_objects", "thread-objects").record_often() {
+        assert_eq!(count(&recorded, |op| matches!(op, Op::Join { .. })), 2);
+    }
+}
+
+#[test]
 fn threads_and_their_names() {
     for recorded in Program::instrumented("threads", "threads").record_often() {
         let names: Vec<_> = recorded

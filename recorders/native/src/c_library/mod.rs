@@ -28,3 +28,4 @@ mod stream_locks;
 mod strings;
 mod system;
 mod temporary;
+mod thread_objects;
