@@ -131,7 +131,7 @@ impl Walk {
                 of_event: Column::default(),
                 overlaps: Vec::new(),
                 given_away: Vec::new(),
-                first_stack: own_frames::first_stack(&recording.tables().images),
+                first_stack: own_frames::first_stack(&recording.tables().images, &recording.tables().modules),
                 uses: Vec::new(),
                 ends: Vec::new(),
             },

@@ -75,12 +75,17 @@ pub(crate) fn keep(bytes: &Bytes, block: BlockId, addr: u64, thread: ThreadId) -
 }
 
 /// Where the first thread's stack is. The images of it follow that of the recorder's own variables, one above the other;
-/// its deeper frames reach as far as nothing else is known to be there.
-pub(crate) fn first_stack(images: &[ImageInfo]) -> Range<u64> {
+/// its deeper frames reach as far as nothing else is known to be there. Of a forked child, whose first thread may be any
+/// thread of its parent, nothing is known: the kernel puts a program's stack above all that is loaded, and other stacks
+/// below the loader.
+pub(crate) fn first_stack(images: &[ImageInfo], modules: &[ModuleInfo]) -> Range<u64> {
     let mut behind = images.iter().skip_while(|image| image.addr != NOBODYS).skip(1);
     let Some(lowest) = behind.next().filter(|image| image.bytes.is_some()) else {
         return 0..0;
     };
+    if modules.iter().any(|module| module.start >= lowest.addr) {
+        return 0..0;
+    }
     let end_of = |image: &ImageInfo| image.addr.saturating_add(image.size);
     let mut end = end_of(lowest);
     for image in behind {

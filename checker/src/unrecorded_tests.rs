@@ -228,6 +228,11 @@ fn unless_a_library_that_is_not_recorded_has_threads() {
 
 /// As above, of a variable of the first thread's, whose stack no event allocates.
 fn pinned_on_the_first_stack(at: u64, before: &[Op]) -> bool {
+    pinned_on_it_below(module("/app", 0), at, before)
+}
+
+/// The same where this is all that is loaded.
+fn pinned_on_it_below(loaded: ModuleInfo, at: u64, before: &[Op]) -> bool {
     let image = |addr| ImageInfo {
         before: 0,
         addr,
@@ -244,7 +249,7 @@ fn pinned_on_the_first_stack(at: u64, before: &[Op]) -> bool {
     ]);
     let tables = Tables {
         threads: vec![ThreadInfo::default(); 2],
-        modules: vec![module("/app", 0)],
+        modules: vec![loaded],
         images: [0x10_0000, NOBODYS, FIRST, FIRST + 0x1000, 0x9000_0000]
             .map(image)
             .to_vec(),
@@ -269,4 +274,6 @@ fn the_first_threads_stack_is_where_its_images_are_and_below() {
     assert!(!pinned_on_the_first_stack(local, &[store(FIRST + 0x40, local)]));
     assert!(pinned_on_the_first_stack(local, &[store(0x9000, local)]));
     assert!(pinned_on_the_first_stack(local, &[store(0x9000, local - 0x800)]));
+    // Of another thread that has forked, say: below the loader.
+    assert!(pinned_on_it_below(module("/lib/loader", FIRST + 0x10_0000), local, &[]));
 }

@@ -54,7 +54,7 @@ impl OwnFrames {
                 first: 0..0,
             };
         }
-        let first = first_stack(&trace.tables.images);
+        let first = first_stack(&trace.tables.images, &trace.tables.modules);
         let threads = (0..trace.threads() as u32).map(ThreadId);
         let stacks: Vec<Option<IncarnationId>> = threads.map(|thread| trace.own_stack(thread)).collect();
         let owners = Owners::of(trace, stacks.iter().copied().flatten().collect());
@@ -99,13 +99,17 @@ fn is_on(first: &Range<u64>, access: Access) -> bool {
 
 /// The first thread's stack, of which images are taken directly behind that of the recorder's own variables. These begin
 /// with the frames that it had then; deeper ones are of it, too, as far as no other image says that something else is
-/// there.
-fn first_stack(images: &[ImageInfo]) -> Range<u64> {
+/// there. It is no stack of a program if anything is loaded above it: a forked child begins on that of the thread that
+/// forked it, which may lie among other memory.
+fn first_stack(images: &[ImageInfo], modules: &[ModuleInfo]) -> Range<u64> {
     let Some(own) = images.iter().position(|image| image.addr == NOBODYS) else {
         return 0..0;
     };
     let mut stack = images[own + 1..].iter().take_while(|image| image.bytes.is_some());
-    let Some(image) = stack.next() else { return 0..0 };
+    let is_highest = |image: &&ImageInfo| modules.iter().all(|module| module.start < image.addr);
+    let Some(image) = stack.next().filter(is_highest) else {
+        return 0..0;
+    };
     let above = |end: u64, next: &ImageInfo| (next.addr == end).then(|| next.addr.saturating_add(next.size));
     let end = stack.try_fold(image.addr.saturating_add(image.size), |end, next| {
         above(end, next).map_or(Err(end), Ok)
@@ -277,6 +281,11 @@ mod tests {
 
     /// As above, of the main thread's stack, of which images tell.
     fn pinned_on_the_first_stack(at: u64, before: &[FileOp]) -> bool {
+        pinned_on_it_below(module("/app", 0), at, before)
+    }
+
+    /// The same where this is all that is loaded.
+    fn pinned_on_it_below(loaded: ModuleInfo, at: u64, before: &[FileOp]) -> bool {
         let image = |addr, size| ImageInfo {
             before: 0,
             addr,
@@ -302,7 +311,7 @@ mod tests {
         };
         let tables = Tables {
             threads: vec![ThreadInfo::default(); 2],
-            modules: vec![module("/app", 0)],
+            modules: vec![loaded],
             images: vec![
                 image(0x10_0000, 0x1000),
                 image(NOBODYS, 0x1000),
@@ -330,6 +339,8 @@ mod tests {
         assert!(!pinned_on_the_first_stack(local, &[store(stack + 0x40, local)]));
         assert!(pinned_on_the_first_stack(local, &[store(0x9000, local)]));
         assert!(pinned_on_the_first_stack(local, &[store(0x9000, local - 0x800)]));
+        // Of another thread that has forked, say: below the loader.
+        assert!(pinned_on_it_below(module("/lib/loader", stack + 0x10_0000), local, &[]));
     }
 
     #[test]
