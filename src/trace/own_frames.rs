@@ -112,7 +112,7 @@ fn first_stack(images: &[ImageInfo], modules: &[ModuleInfo]) -> Range<u64> {
     };
     let above = |end: u64, next: &ImageInfo| (next.addr == end).then(|| next.addr.saturating_add(next.size));
     let end = stack.try_fold(image.addr.saturating_add(image.size), |end, next| {
-        above(end, next).map_or(Err(end), Ok)
+        above(end, next).ok_or(end)
     });
     let (Ok(end) | Err(end)) = end;
     let ends = images.iter().map(|image| image.addr.saturating_add(image.size));
