@@ -316,15 +316,16 @@ pub fn out_of_memory(size: usize) -> ! {
 
 /// From now on, a panic in a process that gets no more memory ends it as any lack of memory does: libraries panic where
 /// a thread gets no stack, or a request that they make by themselves fails. Whether it is that, the system says: a
-/// request for what a thread's stack takes is refused.
+/// request for as much as they may have asked for is refused.
 pub fn end_panics_without_memory() {
-    /// As much as the stack of a thread, and what goes with it.
-    const STACK: usize = 8 << 20;
+    /// More than the stack of a thread takes, or what Z3 begins with in several threads at once, which it has given back
+    /// when it fails.
+    const ROOM: usize = 64 << 20;
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         usual(info);
         // If it is refused, the allocator does not return.
-        drop(hint::black_box(Vec::<u8>::with_capacity(STACK)));
+        drop(hint::black_box(Vec::<u8>::with_capacity(ROOM)));
     }));
 }
 
