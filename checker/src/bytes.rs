@@ -5,8 +5,8 @@
 //! other, so that an access is a run of numbers. Everything else in this crate speaks of bytes by these numbers.
 
 use crate::bits::Bits;
+use crate::first_stack::first_stack;
 use crate::overlay::Overlay;
-use crate::own_frames;
 use crate::recording::{Access, Recording};
 use crate::shadow::Shadow;
 use columns::{Column, Cursor};
@@ -131,7 +131,7 @@ impl Walk {
                 of_event: Column::default(),
                 overlaps: Vec::new(),
                 given_away: Vec::new(),
-                first_stack: own_frames::first_stack(&recording.tables().images, &recording.tables().modules),
+                first_stack: first_stack(&recording.tables().images, &recording.tables().modules),
                 uses: Vec::new(),
                 ends: Vec::new(),
             },

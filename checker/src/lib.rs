@@ -64,6 +64,7 @@ mod bits;
 mod bytes;
 mod conditions;
 mod disabled;
+mod first_stack;
 mod happens_before;
 mod images;
 mod interrupted;

@@ -20,6 +20,7 @@
 //! each other, is left to Z3. Like all solvers here, it is not trusted: its schedules go to the checker, its refutations
 //! are compared with exhaustive search in the tests.
 
+mod beginnings;
 mod choices;
 mod conditions;
 mod joints;

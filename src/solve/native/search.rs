@@ -1,9 +1,9 @@
 //! Saturation and backtracking in one window.
 
 use super::Native;
+use super::beginnings::Beginnings;
 use super::state::{Clocks, Contradiction, State};
 use super::window::{Life, Read, Window};
-use super::words::Beginnings;
 use crate::prune::Ending;
 use crate::semantics::Need;
 use crate::trace::{CellId, EventId, ObjectId, Section, SectionId, ThreadId};

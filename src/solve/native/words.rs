@@ -1,25 +1,12 @@
 //! What follows from the values of [atomic words](crate::prune::Words) that several threads change step by step.
 
+use super::beginnings::Beginning;
 use super::search::Search;
 use super::state::{Clocks, Contradiction, State};
 use crate::prune::{Done, Since, WordSteps};
 use crate::trace::{CellId, EventId, ThreadId};
 use hashbrown::HashMap;
-use std::cell::RefCell;
 use std::rc::Rc;
-
-/// Where the sums of a word begin in a window.
-pub(super) struct Beginning {
-    /// What the word holds then, if that is known: else they begin with the trace.
-    value: Option<u64>,
-    /// How many writes of each thread come before the window.
-    begun: Vec<usize>,
-    /// The threads whose sums are not 0 for sure: a word may have been written by thousands, one after the other.
-    open: Vec<usize>,
-}
-
-/// By word.
-pub(super) type Beginnings = RefCell<HashMap<u32, Rc<Beginning>>>;
 
 /// What threads may have done to a word when another one reads it, as far as its reads have been looked at.
 type Readers = HashMap<(u32, ThreadId), Vec<Done>>;
