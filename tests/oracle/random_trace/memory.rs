@@ -115,14 +115,7 @@ impl World {
         match self.owner.get(&lock).copied() {
             _ if is_outside => {}
             None => {
-                self.owner.insert(lock, (thread, 1));
-                self.emit(
-                    thread,
-                    Op::Acquire {
-                        lock: id,
-                        attempt: false,
-                    },
-                );
+                self.take(lock, thread);
             }
             Some((owner, _)) if owner == thread => {}
             Some(_) => return,

@@ -12,19 +12,19 @@ impl World {
         }
     }
 
+    /// Takes a lock that is free.
+    pub(super) fn take(&mut self, lock: u32, thread: usize) {
+        self.owner.insert(lock, (thread, 1));
+        let lock = ObjectId(lock);
+        self.emit(thread, Op::Acquire { lock, attempt: false });
+    }
+
     pub(super) fn lock(&mut self, thread: usize) {
         let lock = MUTEXES[self.random.below(2) as usize];
         let id = ObjectId(lock);
         match self.owner.get(&lock).copied() {
             None => {
-                self.owner.insert(lock, (thread, 1));
-                self.emit(
-                    thread,
-                    Op::Acquire {
-                        lock: id,
-                        attempt: false,
-                    },
-                );
+                self.take(lock, thread);
             }
             Some((owner, depth)) if owner == thread => {
                 if self.random.chance(if self.handlers { 40 } else { 15 }) {
