@@ -77,6 +77,25 @@ pub(super) fn linearize(
         return in_order(&cut, needed_edges(encoder, model, question, &cut, active));
     }
     cut.counts = in_order_before(encoder, model);
+    close(&mut cut, encoder, model, (performed, next), active);
+    if model.behind().iter().any(|&event| cut.contains(event)) {
+        // Something that is there only because π has it there needs what the model wants behind the race.
+        cut.counts = vec![0; threads];
+        cut.seen = vec![0; threads];
+        close(&mut cut, encoder, model, (performed, next), active);
+    }
+    in_order(&cut, needed_edges(encoder, model, question, &cut, active))
+}
+
+/// Adds to a prefix what the model's explanations need: of what it holds, and to perform some events and bring others
+/// next.
+fn close(
+    cut: &mut Cut<'_>,
+    encoder: &Encoder<'_>,
+    model: &Model,
+    (performed, next): (&[EventId], &[EventId]),
+    active: &dyn Fn(FactId) -> bool,
+) {
     performed.iter().for_each(|&event| cut.include(event));
     let seen = encoder.pending_read().into_iter().flat_map(PendingRead::writes);
     let seen = seen.filter(|&(write, choice)| model.chosen(choice) && model.has(write));
@@ -111,10 +130,9 @@ pub(super) fn linearize(
             }
         }
         if cut.seen == cut.counts {
-            break;
+            return;
         }
     }
-    in_order(&cut, needed_edges(encoder, model, question, &cut, active))
 }
 
 /// How many events of each thread π has before the race point, but for those that the model wants behind it.
