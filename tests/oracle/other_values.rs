@@ -163,6 +163,12 @@ fn other_values_agree_with_exhaustive_search() {
     let traces = environment("WITNESS_ORACLE_TRACES", 1_000);
     let first = environment("WITNESS_ORACLE_SEED", 1);
     let mut counts = Counts::default();
+    for (name, tables, events) in stored::all() {
+        let mut random = fastrand::Rng::with_seed(0);
+        if let Err(what) = compare(&tables, &events, &mut random, &mut counts) {
+            panic!("{name}: {what}\n{}", super::event_kind::describe(&events));
+        }
+    }
     for seed in first..first + traces {
         let (tables, events) = random_trace::generate(seed);
         let mut random = fastrand::Rng::with_seed(seed);
