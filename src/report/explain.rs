@@ -174,7 +174,12 @@ impl Words<'_> {
                     CutRefutation::Locks => "by locks",
                     CutRefutation::Core => "by the solver",
                 };
-                format!("refuted {how} up to the point where the trace is cut; the lost part may show the race")
+                match self.trace.first_events() {
+                    Some(events) => format!("refuted {how} in the first {events} events; the others may show the race"),
+                    None => {
+                        format!("refuted {how} up to the point where the trace is cut; the lost part may show the race")
+                    }
+                }
             }
         }
     }

@@ -138,15 +138,25 @@ impl Text {
 
     fn one(&self, findings: &Findings<'_>, out: &mut dyn Write) -> io::Result<()> {
         if let Some(cut) = findings.trace.cut() {
-            let events = match cut.events {
-                0 => "no event is left".to_owned(),
-                events => format!("analyzed up to event {}", events - 1),
-            };
-            writeln!(
-                out,
-                "witness: the trace is cut at byte {} ({}): {events}; nothing is refuted",
-                cut.offset, cut.cause
-            )?;
+            if cut.left_out > 0 {
+                writeln!(
+                    out,
+                    "witness: only the first {} of {} events are analyzed, as many as --first-events says or --time-limit \
+                     leaves time for; nothing is refuted",
+                    cut.events,
+                    cut.events + cut.left_out
+                )?;
+            } else {
+                let events = match cut.events {
+                    0 => "no event is left".to_owned(),
+                    events => format!("analyzed up to event {}", events - 1),
+                };
+                writeln!(
+                    out,
+                    "witness: the trace is cut at byte {} ({}): {events}; nothing is refuted",
+                    cut.offset, cut.cause
+                )?;
+            }
         }
         for reason in &findings.trace.tables().meta.degraded {
             writeln!(
