@@ -329,10 +329,14 @@ impl Bytes {
     }
 
     /// By span, whether something is so of one of its bytes.
-    pub(crate) fn spans_with(&self, is_so: &[bool]) -> Vec<bool> {
-        let spans = self.spans.iter();
-        let bytes = spans.map(|span| &is_so[span.bytes()]);
-        bytes.map(|bytes| bytes.contains(&true)).collect()
+    pub(crate) fn spans_with(&self, are_so: &Bits) -> Bits {
+        let mut found = Bits::none_of(self.spans.len());
+        for (number, span) in self.spans.iter().enumerate() {
+            if are_so.any_of(span.bytes()) {
+                found.set(number);
+            }
+        }
+        found
     }
 
     /// What allocates a block; `None` for what was always there.

@@ -115,6 +115,17 @@ pub enum NativeAnswer {
     Unknown,
 }
 
+/// Whether the solver refutes something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refuted {
+    /// There is no such prefix.
+    Yes,
+    /// It cannot tell.
+    No,
+    /// Nor can it, since some window takes more steps than it may.
+    Spent,
+}
+
 /// What a search of a window came to.
 #[derive(Default)]
 #[allow(clippy::option_option, reason = "found, refuted, or not decided")]
@@ -172,7 +183,7 @@ impl<'t> Native<'t> {
     /// Whether a feasible prefix has this ending.
     #[must_use]
     pub fn ask<'e>(&self, ending: impl Into<Ending<'e>>, steps: &mut Steps) -> NativeAnswer {
-        self.search(ending.into(), false, steps)
+        self.search(ending.into(), false, steps).0
     }
 
     /// Whether no feasible prefix has this ending, as far as this solver can tell: as [`ask`](Self::ask), without a
@@ -185,10 +196,33 @@ impl<'t> Native<'t> {
     /// The same within so many steps.
     #[must_use]
     pub fn refutes_within<'e>(&self, ending: impl Into<Ending<'e>>, steps: &mut Steps) -> bool {
-        self.search(ending.into(), true, steps) == NativeAnswer::Infeasible
+        self.search(ending.into(), true, steps).0 == NativeAnswer::Infeasible
     }
 
-    fn search(&self, ending: Ending<'_>, only_refute: bool, steps: &mut Steps) -> NativeAnswer {
+    /// The same, and whether it takes too many steps to tell.
+    #[must_use]
+    pub fn refuted<'e>(&self, ending: impl Into<Ending<'e>>) -> Refuted {
+        match self.search(ending.into(), true, &mut Steps::unbounded()) {
+            (NativeAnswer::Infeasible, _) => Refuted::Yes,
+            (_, true) => Refuted::Spent,
+            (_, false) => Refuted::No,
+        }
+    }
+
+    /// Also says whether some window took more steps than it may.
+    fn search(&self, ending: Ending<'_>, only_refute: bool, steps: &mut Steps) -> (NativeAnswer, bool) {
+        let mut is_spent = false;
+        let answer = self.search_windows(ending, only_refute, steps, &mut is_spent);
+        (answer, is_spent)
+    }
+
+    fn search_windows(
+        &self,
+        ending: Ending<'_>,
+        only_refute: bool,
+        steps: &mut Steps,
+        is_spent: &mut bool,
+    ) -> NativeAnswer {
         let (Some(first), Some(last)) = (ending.events().min(), ending.events().max()) else {
             return NativeAnswer::Unknown;
         };
@@ -210,6 +244,7 @@ impl<'t> Native<'t> {
                 found => allowed = matches!(found, Some(Some(_))),
             }
             if tried.spent {
+                *is_spent = true;
                 too_large = (last.0 - largest.0) / 2;
             }
         }
@@ -228,7 +263,8 @@ impl<'t> Native<'t> {
                 if (!based && skipped) || (based && !whole && only_refute) {
                     continue;
                 }
-                let Tried { found, relied, .. } = self.try_window((from, view), ending, steps, &mut kept);
+                let Tried { found, relied, spent } = self.try_window((from, view), ending, steps, &mut kept);
+                *is_spent |= spent;
                 match found {
                     Some(Some(order)) if based => return NativeAnswer::Feasible(from.0, order),
                     Some(None) if (!based || whole) && !relied => return NativeAnswer::Infeasible,
