@@ -9,7 +9,7 @@ use crate::before::Facts;
 use crate::bits::{Bits, Numbered};
 use crate::bytes::{Bytes, Touched};
 use crate::images::Images;
-use crate::memory::Contents;
+use crate::memory::{Contents, Initial};
 use crate::own_frames;
 use crate::recording::{Access, Recording, all, byte_of, walk};
 use columns::Column;
@@ -28,7 +28,7 @@ pub(crate) struct Pin {
 #[derive(Debug)]
 pub(crate) struct Unrecorded {
     /// What the first access of each byte saw.
-    pub(crate) initial: Contents,
+    pub(crate) initial: Initial,
     /// By byte: whether it shows a value that no recorded write explains.
     external: Bits,
     any: bool,
@@ -132,7 +132,7 @@ impl Valued {
 impl Unrecorded {
     pub(crate) fn of(recording: &dyn Recording, facts: &Facts, bytes: &Bytes) -> Unrecorded {
         let mut found = Unrecorded {
-            initial: Contents::unknown(bytes.count),
+            initial: Initial::unknown(bytes.count),
             external: Bits::default(),
             any: false,
             first_unexplained: None,

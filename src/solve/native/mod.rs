@@ -34,6 +34,7 @@ mod words;
 
 use crate::prune::{Ending, Needs, Words};
 use crate::trace::{CellId, EventId, Op, Sections, ThreadId, Trace, Wakes, Writers};
+use columns::Column;
 use joints::Joints;
 use search::{Kept, Search, View};
 use std::sync::OnceLock;
@@ -149,7 +150,7 @@ pub struct Native<'t> {
     users: Users,
     windows: [u32; 4],
     /// Per thread, the places of the events whose needs it does not know, once that is asked.
-    unknown: OnceLock<Vec<Vec<u32>>>,
+    unknown: OnceLock<Vec<Column>>,
     /// What the orders of its windows look at, once one is asked for.
     joints: OnceLock<Joints>,
     /// The words whose sums it looks at, once that is asked.
@@ -326,17 +327,18 @@ impl<'t> Native<'t> {
             return false;
         }
         let unknown = self.unknown.get_or_init(|| {
-            let mut places = vec![Vec::new(); trace.threads()];
+            let mut places = vec![Column::default(); trace.threads()];
             for event in trace.events().filter(|&event| !self.knows(event)) {
                 places[trace.thread(event).index()].push(trace.place(event));
             }
+            places.iter_mut().for_each(Column::end);
             places
         });
         let mut threads = (0..).map(ThreadId).zip(unknown).zip(cut);
         threads.any(|((thread, places), &until)| {
             let first = trace.events_before(thread, from);
-            let next = places.partition_point(|&place| place < first);
-            places.get(next).is_some_and(|&place| place < until)
+            let next = places.all().partition_point(|place| place < first);
+            places.get(next).is_some_and(|place| place < until)
         })
     }
 
