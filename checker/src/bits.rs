@@ -1,5 +1,7 @@
 //! Bits by number, 64 to a word: an eighth of what as many bytes take.
 
+use std::ops::Range;
+
 /// Numbers that are in or not.
 #[derive(Debug, Default)]
 pub(crate) struct Bits(Vec<u64>);
@@ -28,11 +30,71 @@ impl Bits {
     pub(crate) fn has(&self, at: usize) -> bool {
         self.0[at / u64::BITS as usize] >> (at % u64::BITS as usize) & 1 != 0
     }
+
+    /// Whether any is in.
+    pub(crate) fn any(&self) -> bool {
+        self.0.iter().any(|&word| word != 0)
+    }
+
+    /// Whether any of these is in.
+    pub(crate) fn any_of(&self, numbers: Range<usize>) -> bool {
+        let bits = u64::BITS as usize;
+        let mut from = numbers.start;
+        while from < numbers.end {
+            let until = numbers.end.min((from / bits + 1) * bits);
+            let some = u64::MAX >> (bits - (until - from)) << (from % bits);
+            if self.0[from / bits] & some != 0 {
+                return true;
+            }
+            from = until;
+        }
+        false
+    }
+}
+
+/// Numbers that are in or not, and a number of its own for each that is, from 0 on: for what is to be known of few
+/// among many.
+#[derive(Debug)]
+pub(crate) struct Numbered<'b> {
+    bits: &'b Bits,
+    /// By word: how many are in before it.
+    before: Vec<u32>,
+    count: usize,
+}
+
+impl Numbered<'_> {
+    pub(crate) fn of(bits: &Bits) -> Numbered<'_> {
+        let mut count = 0;
+        let before = bits.0.iter().map(|word| {
+            let before = count;
+            count += word.count_ones();
+            before
+        });
+        let before = before.collect();
+        Numbered {
+            bits,
+            before,
+            count: count as usize,
+        }
+    }
+
+    /// How many are in.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The number of one that is in; `None` of others.
+    pub(crate) fn number(&self, at: usize) -> Option<usize> {
+        let (word, bit) = (at / u64::BITS as usize, at % u64::BITS as usize);
+        let bits = self.bits.0[word];
+        let before = (bits & !(u64::MAX << bit)).count_ones();
+        (bits >> bit & 1 != 0).then_some((self.before[word] + before) as usize)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Bits;
+    use super::{Bits, Numbered};
 
     #[test]
     fn has_what_is_so() {
@@ -44,6 +106,34 @@ mod tests {
             let (all, mut one_by_one) = (Bits::of(is_so), Bits::none_of(count));
             (0..count).filter(|&at| is_so[at]).for_each(|at| one_by_one.set(at));
             assert!((0..count).all(|at| all.has(at) == is_so[at] && one_by_one.has(at) == is_so[at]));
+        }
+    }
+
+    #[test]
+    fn those_that_are_in_have_numbers() {
+        let is_so: Vec<bool> = (0_u32..300)
+            .map(|at| at.wrapping_mul(2_654_435_761) >> 30 == 0)
+            .collect();
+        for count in [0, 1, 64, 65, 300] {
+            let bits = Bits::of(&is_so[..count]);
+            let numbered = Numbered::of(&bits);
+            let all: Vec<usize> = (0..count).filter(|&at| is_so[at]).collect();
+            assert_eq!((numbered.count(), bits.any()), (all.len(), !all.is_empty()));
+            let found = (0..count).map(|at| numbered.number(at));
+            let expected = (0..count).map(|at| all.iter().position(|&one| one == at));
+            assert!(found.eq(expected), "{count}");
+        }
+    }
+
+    #[test]
+    fn a_range_has_one_if_one_of_its_numbers_is_in() {
+        let mut bits = Bits::none_of(200);
+        [3, 64, 130].into_iter().for_each(|at| bits.set(at));
+        for from in 0..=200 {
+            for until in from..=200 {
+                let any = (from..until).any(|at| bits.has(at));
+                assert_eq!(bits.any_of(from..until), any, "{from}..{until}");
+            }
         }
     }
 }

@@ -30,29 +30,47 @@ pub(crate) struct Block {
     pub(crate) free: Option<EventId>,
 }
 
-/// The bytes of one access, wherever it recurs, or of a block that is freed.
-#[derive(Clone, Copy, Debug)]
-struct Span {
-    block: BlockId,
-    len: u32,
-    first: u32,
+/// The bytes of each access, wherever it recurs, and of each block that is freed. Neighbors were touched first one after
+/// the other, and mostly lie side by side.
+#[derive(Debug, Default)]
+struct Spans {
+    block: Column,
+    first: Column,
+    len: Column,
 }
 
-impl Span {
-    fn of(block: BlockId, bytes: Range<usize>) -> Span {
-        let number = |of: usize| u32::try_from(of).expect("a trace has fewer bytes");
-        Span {
-            block,
-            len: number(bytes.len()),
-            first: number(bytes.start),
+impl Spans {
+    /// From lists of numbered spans: where each begins and ends.
+    fn of(keys: &[(BlockId, u64, u8)], bytes: &[Range<u32>]) -> Spans {
+        Spans {
+            block: keys.iter().map(|&(block, ..)| block).collect(),
+            first: bytes.iter().map(|bytes| bytes.start).collect(),
+            len: bytes.iter().map(|bytes| bytes.end - bytes.start).collect(),
         }
     }
+
+    fn len(&self) -> usize {
+        self.len.len()
+    }
+
+    fn block(&self, number: usize) -> BlockId {
+        self.block.at(number)
+    }
+
+    fn bytes(&self, number: usize) -> Range<usize> {
+        let first = self.first.at(number) as usize;
+        first..first + self.len.at(number) as usize
+    }
+
+    fn all(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let bytes = self.first.all().zip(self.len.all());
+        bytes.map(|(first, len)| first as usize..first as usize + len as usize)
+    }
 }
 
-impl Span {
-    fn bytes(self) -> Range<usize> {
-        self.first as usize..self.first as usize + self.len as usize
-    }
+/// The number of a byte.
+fn number(of: usize) -> u32 {
+    u32::try_from(of).expect("a trace has fewer bytes")
 }
 
 /// The bytes of a trace.
@@ -65,7 +83,7 @@ pub(crate) struct Bytes {
     /// next, all are always touched together.
     bounds: Bits,
     /// From the second one on: the first is none.
-    spans: Vec<Span>,
+    spans: Spans,
     /// By event: the number of its span; 0 if it is neither an access nor frees a block that lives.
     of_event: Column,
     /// Allocations over bytes of a block that lives, other than of stacks: the event, and what began that block.
@@ -127,7 +145,7 @@ impl Walk {
                 }],
                 count: 0,
                 bounds: Bits::default(),
-                spans: Vec::new(),
+                spans: Spans::default(),
                 of_event: Column::default(),
                 overlaps: Vec::new(),
                 given_away: Vec::new(),
@@ -258,11 +276,7 @@ impl Walk {
             ..self
         };
         bytes.of_event.end();
-        bytes.number(&keys);
-        for number in freed {
-            let block = keys[number as usize].0;
-            bytes.spans[number as usize] = Span::of(block, bytes.blocks[block as usize].bytes.clone());
-        }
+        bytes.number(&keys, &freed);
         bytes.given_away.sort_unstable();
         bytes.given_away.dedup();
         bytes
@@ -270,15 +284,16 @@ impl Walk {
 }
 
 impl Bytes {
-    /// Numbers the bytes that the spans cover, block by block, and ascending in each.
-    fn number(&mut self, keys: &[(BlockId, u64, u8)]) {
+    /// Numbers the bytes that the spans cover, block by block, and ascending in each. Of the spans of frees, these are all
+    /// bytes of the block.
+    fn number(&mut self, keys: &[(BlockId, u64, u8)], freed: &[u32]) {
         let mut order: Vec<u32> = (0..keys.len() as u32).collect();
         order.sort_unstable_by_key(|&number| keys[number as usize]);
-        self.spans = vec![Span::of(0, 0..0); keys.len()];
+        let mut spans = vec![0..0; keys.len()];
         // The stretch of neighboring bytes so far: its block, where it begins, the number there, and where it ends.
         let (mut block, mut from, mut first, mut until) = (0, 0, 0, 0);
-        for number in order {
-            let (of, addr, size) = keys[number as usize];
+        for place in order {
+            let (of, addr, size) = keys[place as usize];
             let size = u64::from(size);
             if of != block || addr > until {
                 if of != block {
@@ -290,14 +305,18 @@ impl Bytes {
             self.count = first + (until - from) as usize;
             self.blocks[of as usize].bytes.end = self.count;
             let begin = first + (addr - from) as usize;
-            self.spans[number as usize] = Span::of(block, begin..begin + size as usize);
+            spans[place as usize] = number(begin)..number(begin + size as usize);
         }
         self.bounds = Bits::none_of(self.count + 1);
-        for span in &self.spans {
-            let bytes = span.bytes();
-            self.bounds.set(bytes.start);
-            self.bounds.set(bytes.end);
+        for bytes in &spans {
+            self.bounds.set(bytes.start as usize);
+            self.bounds.set(bytes.end as usize);
         }
+        for &free in freed {
+            let Range { start, end } = self.blocks[keys[free as usize].0 as usize].bytes;
+            spans[free as usize] = number(start)..number(end);
+        }
+        self.spans = Spans::of(keys, &spans);
     }
 
     /// The first byte of each piece of what is touched: no event touches a part of a piece.
@@ -321,18 +340,22 @@ impl Bytes {
         if number == 0 {
             return None;
         }
-        let span = self.spans[number as usize];
+        let number = number as usize;
         Some(Touched {
-            block: span.block,
-            bytes: span.bytes(),
+            block: self.spans.block(number),
+            bytes: self.spans.bytes(number),
         })
     }
 
     /// By span, whether something is so of one of its bytes.
-    pub(crate) fn spans_with(&self, is_so: &[bool]) -> Vec<bool> {
-        let spans = self.spans.iter();
-        let bytes = spans.map(|span| &is_so[span.bytes()]);
-        bytes.map(|bytes| bytes.contains(&true)).collect()
+    pub(crate) fn spans_with(&self, are_so: &Bits) -> Bits {
+        let mut found = Bits::none_of(self.spans.len());
+        for (number, bytes) in self.spans.all().enumerate() {
+            if are_so.any_of(bytes) {
+                found.set(number);
+            }
+        }
+        found
     }
 
     /// What allocates a block; `None` for what was always there.

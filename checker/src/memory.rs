@@ -1,5 +1,6 @@
 //! Memory: what each byte holds.
 
+use crate::bits::Bits;
 use crate::recording::byte_of;
 use hashbrown::HashMap;
 use std::borrow::Cow;
@@ -64,10 +65,6 @@ impl Contents {
         }
     }
 
-    pub(crate) fn set(&mut self, byte: usize, value: u8) {
-        (self.values[byte], self.known[byte]) = (value, true);
-    }
-
     pub(crate) fn get(&self, byte: usize) -> Option<u8> {
         self.known[byte].then_some(self.values[byte])
     }
@@ -91,10 +88,40 @@ impl Contents {
     }
 }
 
+/// What each byte holds at first, if that is known, in little memory.
+#[derive(Debug)]
+pub(crate) struct Initial {
+    values: Vec<u8>,
+    known: Bits,
+}
+
+impl Initial {
+    /// Of so many bytes, of which nothing is known yet.
+    pub(crate) fn unknown(count: usize) -> Initial {
+        Initial {
+            values: vec![0; count],
+            known: Bits::none_of(count),
+        }
+    }
+
+    pub(crate) fn set(&mut self, byte: usize, value: u8) {
+        self.values[byte] = value;
+        self.known.set(byte);
+    }
+
+    /// Memory with these.
+    pub(crate) fn contents(&self) -> Contents {
+        Contents {
+            values: self.values.clone(),
+            known: (0..self.values.len()).map(|byte| self.known.has(byte)).collect(),
+        }
+    }
+}
+
 impl<'a> Memory<'a> {
-    pub(crate) fn new(initial: &Contents) -> Memory<'a> {
+    pub(crate) fn new(contents: Contents) -> Memory<'a> {
         Memory {
-            contents: Cow::Owned(initial.clone()),
+            contents: Cow::Owned(contents),
             changed: HashMap::new(),
         }
     }
@@ -158,7 +185,7 @@ impl<'a> Memory<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Contents, Memory};
+    use super::{Contents, Initial, Memory};
 
     #[test]
     fn a_branch_holds_what_memory_of_its_own_would() {
@@ -168,7 +195,7 @@ mod tests {
             number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (number >> 33) as usize % bound
         };
-        let mut whole = Memory::new(&Contents::unknown(BYTES));
+        let mut whole = Memory::new(Contents::unknown(BYTES));
         for _ in 0..40 {
             let mut other = whole.clone();
             let mut branch = whole.branch();
@@ -190,5 +217,16 @@ mod tests {
             let (first, value) = (below(BYTES - 8), below(1 << 30) as u64);
             whole.store(first..first + 8, Some(value));
         }
+    }
+
+    #[test]
+    fn what_is_not_known_at_first_is_not_known_in_memory() {
+        let mut initial = Initial::unknown(130);
+        [(0, 0), (63, 1), (64, 2), (129, 255)]
+            .into_iter()
+            .for_each(|(byte, value)| initial.set(byte, value));
+        let contents = initial.contents();
+        let known: Vec<_> = (0..130).filter_map(|byte| Some((byte, contents.get(byte)?))).collect();
+        assert_eq!(known, [(0, 0), (63, 1), (64, 2), (129, 255)]);
     }
 }

@@ -90,7 +90,7 @@ impl<'a> State<'a> {
             locks: BTreeMap::new(),
             conditions: BTreeMap::new(),
             rounds: Rounds::default(),
-            memory: Memory::new(&checker.unrecorded.initial),
+            memory: Memory::new(checker.unrecorded.initial.contents()),
             outside: Outside::default(),
         };
         for (number, object) in checker.recording.tables().objects.iter().enumerate() {

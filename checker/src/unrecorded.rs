@@ -6,10 +6,10 @@
 //! one backwards, until when it was seen.
 
 use crate::before::Facts;
-use crate::bits::Bits;
+use crate::bits::{Bits, Numbered};
 use crate::bytes::{Bytes, Touched};
 use crate::images::Images;
-use crate::memory::Contents;
+use crate::memory::{Contents, Initial};
 use crate::own_frames;
 use crate::recording::{Access, Recording, all, byte_of, walk};
 use columns::Column;
@@ -28,7 +28,7 @@ pub(crate) struct Pin {
 #[derive(Debug)]
 pub(crate) struct Unrecorded {
     /// What the first access of each byte saw.
-    pub(crate) initial: Contents,
+    pub(crate) initial: Initial,
     /// By byte: whether it shows a value that no recorded write explains.
     external: Bits,
     any: bool,
@@ -43,16 +43,6 @@ struct Pins {
     events: Column<EventId>,
     from: Column<EventId>,
     until: Column<EventId>,
-}
-
-impl Pins {
-    fn of(pins: &[(EventId, Pin)]) -> Pins {
-        Pins {
-            events: pins.iter().map(|&(event, _)| event).collect(),
-            from: pins.iter().map(|(_, pin)| pin.from).collect(),
-            until: pins.iter().map(|(_, pin)| pin.until).collect(),
-        }
-    }
 }
 
 /// What a byte holds as far as the accesses so far show.
@@ -107,17 +97,17 @@ impl Valued {
     fn at<'a>(
         recording: &'a dyn Recording,
         bytes: &'a Bytes,
-        some: &[bool],
+        some: &Bits,
     ) -> impl Iterator<Item = (EventId, Option<Valued>)> + use<'a> {
         let (some, mut numbers) = (bytes.spans_with(some), bytes.cursor());
         all(recording).map(move |event| {
             let number = numbers.at(event.index());
             let valued = || Valued::of(recording.op(event), bytes.touched_by(number));
-            (event, some[number as usize].then(valued).flatten())
+            (event, some.has(number as usize).then(valued).flatten())
         })
     }
 
-    fn deeds(&self) -> impl Iterator<Item = Deed> {
+    fn deeds(&self) -> impl Iterator<Item = Deed> + use<> {
         let access = self.access;
         self.touched.bytes.clone().enumerate().map(move |(place, byte)| {
             let Some(access) = access else {
@@ -142,7 +132,7 @@ impl Valued {
 impl Unrecorded {
     pub(crate) fn of(recording: &dyn Recording, facts: &Facts, bytes: &Bytes) -> Unrecorded {
         let mut found = Unrecorded {
-            initial: Contents::unknown(bytes.count),
+            initial: Initial::unknown(bytes.count),
             external: Bits::default(),
             any: false,
             first_unexplained: None,
@@ -155,9 +145,14 @@ impl Unrecorded {
             return found;
         }
         found.external = Bits::of(&external);
-        let pinned = shared(recording, facts, bytes, (&from_the_start, &external));
-        if pinned.contains(&true) {
-            found.find_pins(recording, bytes, &pinned, &from_the_start);
+        drop(external);
+        let from_the_start = {
+            let all = from_the_start;
+            Bits::of(&all)
+        };
+        let pinned = shared(recording, facts, bytes, (&from_the_start, &found.external));
+        if pinned.any() {
+            found.pins = Pins::of(recording, bytes, &pinned, &from_the_start);
         }
         found
     }
@@ -239,18 +234,26 @@ impl Unrecorded {
             }
         });
     }
+}
 
-    fn find_pins(&mut self, recording: &dyn Recording, bytes: &Bytes, pinned: &[bool], from_the_start: &[bool]) {
-        // By byte: what it holds, and what was the first event that may come before whoever sees it.
-        let mut held = vec![(Content::Untouched, EventId(0)); bytes.count];
-        let mut pins = Vec::new();
+impl Pins {
+    fn of(recording: &dyn Recording, bytes: &Bytes, pinned: &Bits, from_the_start: &Bits) -> Pins {
+        let numbers = Numbered::of(pinned);
+        // What an event does to bytes that are pinned, each with its number among these.
+        let of_pinned = |valued: &Valued| {
+            let deeds = valued.deeds();
+            deeds.filter_map(|deed| Some((numbers.number(deed.byte)?, deed)))
+        };
+        let mut pins = Pins::default();
+        // By pinned byte: what it holds, and what was the first event that may come before whoever sees it.
+        let mut held = vec![(Content::Untouched, EventId(0)); numbers.count()];
         for (event, valued) in Valued::at(recording, bytes, pinned) {
             let Some(valued) = valued else { continue };
             let mut pin: Option<EventId> = None;
-            for deed in valued.deeds().filter(|deed| pinned[deed.byte]) {
-                let (content, since) = &mut held[deed.byte];
+            for (number, deed) in of_pinned(&valued) {
+                let (content, since) = &mut held[number];
                 if let Some(value) = deed.sees.map(Content::Value) {
-                    let was_there = *content == Content::Untouched && from_the_start[deed.byte];
+                    let was_there = *content == Content::Untouched && from_the_start.has(deed.byte);
                     // What a read sees at first was there before, at a time that the trace does not show.
                     if *content != value && !was_there {
                         *since = event;
@@ -265,17 +268,22 @@ impl Unrecorded {
                 pin = Some(pin.map_or(from, |pin| pin.max(from)));
             }
             if let Some(from) = pin {
-                let until = EventId(u32::MAX);
-                pins.push((event, Pin { from, until }));
+                pins.events.push(event);
+                pins.from.push(from);
             }
         }
-        // By byte: what the next access sees, if it reads, and until when that was seen.
-        let mut next: Vec<Option<(u8, EventId)>> = vec![None; bytes.count];
-        for (event, pin) in pins.iter_mut().rev() {
-            let event = *event;
+        drop(held);
+        pins.events.end();
+        pins.from.end();
+        // By pinned byte: what the next access sees, if it reads, and until when that was seen.
+        let mut next: Vec<Option<(u8, EventId)>> = vec![None; numbers.count()];
+        // Of the accesses that keep a place, the last one first.
+        let mut ends = Vec::with_capacity(pins.events.len());
+        for event in pins.events.all().rev() {
             let valued = Valued::of(recording.op(event), bytes.touched(event));
-            for deed in valued.iter().flat_map(Valued::deeds).filter(|deed| pinned[deed.byte]) {
-                let seen_until = |value| match next[deed.byte] {
+            let mut end = EventId(u32::MAX);
+            for (number, deed) in valued.iter().flat_map(of_pinned) {
+                let seen_until = |value| match next[number] {
                     Some((seen, until)) if Content::Value(seen) == value => until,
                     _ => event,
                 };
@@ -285,21 +293,18 @@ impl Unrecorded {
                     // The last that sees what was there before is itself.
                     _ => event,
                 };
-                pin.until = pin.until.min(until);
-                next[deed.byte] = deed.sees.map(|value| (value, until));
+                end = end.min(until);
+                next[number] = deed.sees.map(|value| (value, until));
             }
+            ends.push(end);
         }
-        self.pins = Pins::of(&pins);
+        pins.until = ends.into_iter().rev().collect();
+        pins
     }
 }
 
 /// By byte: whether it is external and not known to be changed by the only thread that accesses it.
-fn shared(
-    recording: &dyn Recording,
-    facts: &Facts,
-    bytes: &Bytes,
-    (from_the_start, external): (&[bool], &[bool]),
-) -> Vec<bool> {
+fn shared(recording: &dyn Recording, facts: &Facts, bytes: &Bytes, (from_the_start, external): (&Bits, &Bits)) -> Bits {
     let untouched = Walked {
         content: Content::Untouched,
         last: EventId(0),
@@ -307,8 +312,10 @@ fn shared(
         alone: true,
         foreign: false,
     };
-    let mut walked = vec![untouched; bytes.count];
-    let mut pinned = vec![false; bytes.count];
+    // By external byte.
+    let numbers = Numbered::of(external);
+    let mut walked = vec![untouched; numbers.count()];
+    let mut is_placed = Bits::none_of(numbers.count());
     // Where each external byte is.
     let mut places: Vec<(usize, u32, u64)> = Vec::new();
     // The thread of the events before, and where its stretch of them began.
@@ -318,21 +325,25 @@ fn shared(
         let (_, since) = *stretch.insert(stretch.filter(|last| last.0 == thread).unwrap_or((thread, event)));
         let Some(valued) = valued else { continue };
         let block = valued.touched.block;
-        for deed in valued.deeds().filter(|deed| external[deed.byte]) {
-            let now = &mut walked[deed.byte];
+        for deed in valued.deeds() {
+            let Some(number) = numbers.number(deed.byte) else {
+                continue;
+            };
+            let now = &mut walked[number];
             if now.content == Content::Untouched {
                 (now.only, now.last) = (thread, bytes.alloc_of(block).unwrap_or(EventId(0)));
             }
             now.alone &= now.only == thread;
             if let Some(value) = deed.sees {
                 let explained = match now.content {
-                    Content::Untouched => from_the_start[deed.byte],
+                    Content::Untouched => from_the_start.has(deed.byte),
                     Content::Value(known) => known == value,
                     Content::Freed => false,
                 };
                 if !explained {
                     now.foreign |= now.last < since;
-                    if !std::mem::replace(&mut pinned[deed.byte], true) {
+                    if !is_placed.has(number) {
+                        is_placed.set(number);
                         places.push((deed.byte, block, deed.addr));
                     }
                 }
@@ -343,10 +354,15 @@ fn shared(
         }
     }
     let frames_known = own_frames::are_known(recording, facts);
+    let mut pinned = Bits::none_of(bytes.count);
     for (byte, block, addr) in places {
-        let now = walked[byte];
+        let Some(now) = numbers.number(byte).map(|number| walked[number]) else {
+            continue;
+        };
         let keeps = || frames_known && own_frames::keep(bytes, block, addr, now.only);
-        pinned[byte] = !(now.alone && (!now.foreign || keeps()));
+        if !(now.alone && (!now.foreign || keeps())) {
+            pinned.set(byte);
+        }
     }
     pinned
 }

@@ -7,13 +7,12 @@
 
 use super::asked::{Asked, LOOKED_AT, MAX_GIVEN_UP, NeedsZ3};
 use super::decider::Decider;
-use super::exclude::{MAX_UNPINNED, Question, first_left};
+use super::exclude::{MAX_UNPINNED, Question, Unpinned, first_left};
 use super::{Instance, ends};
 use crate::candidates::PairSites;
 use crate::encode::Form;
 use crate::prune::{Ending, Grounds, MustHappenBefore, Needs};
 use crate::schedule::{Goal, Schedule};
-use crate::solve::Native;
 use crate::trace::EventId;
 use crate::verdict::{Kind, Refutation, Unknown, Verdict};
 use std::ops::ControlFlow;
@@ -132,7 +131,7 @@ impl Decider<'_> {
             ));
         };
         if let Some(unpinned) = &self.unpinned {
-            let (_, open) = self.left_open(unpinned.needs, sites, Some(&unpinned.native))?;
+            let (_, open) = self.left_open(unpinned.needs, sites, Some(unpinned))?;
             if let Some((free, access)) = open {
                 let example = in_order(free, access);
                 return Some((
@@ -153,10 +152,10 @@ impl Decider<'_> {
         &self,
         needs: &Needs<'_>,
         sites: &PairSites,
-        native: Option<&Native<'_>>,
+        unpinned: Option<&Unpinned<'_>>,
     ) -> Option<(Option<Instance>, Option<Instance>)> {
         let (mut left, mut excluded) = (Vec::new(), None);
-        let most = native.map_or(0, |_| MAX_UNPINNED);
+        let most = unpinned.map_or(0, |_| MAX_UNPINNED);
         let visited = self.candidates.visit_frees(needs, sites, &mut |free, access| {
             if needs.exclude(ending(&free, &access)) {
                 excluded.get_or_insert((access, free));
@@ -169,11 +168,11 @@ impl Decider<'_> {
             }
         })?;
         let unvisited = left.last().copied().filter(|_| left.len() > most);
-        let open = native.map_or(unvisited, |native| {
+        let open = unpinned.map_or(unvisited, |unpinned| {
             let mut steps = self.steps_unpinned();
             let mut ask = |question: Question<'_>| match question {
-                Question::Instance((access, free)) => native.refutes_within(ending(&free, &access), &mut steps),
-                Question::Without(ending) => native.refutes_within(ending, &mut steps),
+                Question::Instance((access, free)) => unpinned.refutes(self.trace, ending(&free, &access), &mut steps),
+                Question::Without(ending) => unpinned.refutes(self.trace, ending, &mut steps),
             };
             first_left(self.trace, &mut left, self.limit_unpinned(), &mut ask).or(unvisited)
         });

@@ -15,12 +15,13 @@ use crate::encode::Form;
 use crate::prune::{Ending, Grounds, MustHappenBefore, Needs};
 use crate::semantics::onces::Initializers;
 use crate::semantics::{Before, Need};
-use crate::solve::{Native, Steps};
+use crate::solve::{Native, Refuted, Steps};
 use crate::trace::{EventId, Op, ThreadId, Trace};
 use crate::verdict::{CutRefutation, Fact, Kind, Refutation, Unknown, Verdict};
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Pinned accesses are searched for among so many events before a race.
 const SEARCHED_FOR_PIN: usize = 100_000;
@@ -28,6 +29,12 @@ const SEARCHED_FOR_PIN: usize = 100_000;
 /// How many times as many instances as elsewhere our own solver is asked about where pinned accesses are free: none of
 /// them is tried, only refuted, which is cheap.
 const MORE_UNPINNED: u32 = 32;
+
+/// Events between two accesses, from which on those around both are asked about together first.
+const FAR: u32 = 16384;
+
+/// So many events of π, one after the other, are neighbors.
+const NEIGHBORS: u32 = 256;
 
 /// Instances of a pair of which nothing is known before our own solver is asked, above which it is not.
 pub(super) const MAX_UNPINNED: usize = 100_000;
@@ -44,6 +51,59 @@ pub(super) struct Unpinned<'t> {
     pub order: &'t MustHappenBefore,
     pub needs: &'t Needs<'t>,
     pub native: Native<'t>,
+    pub around: Around,
+}
+
+/// What our own solver says of the questions that lie around others of the same threads, by what these are.
+pub(super) type Around = Mutex<HashMap<(ThreadId, u32, ThreadId, u32), Arc<OnceLock<Refuted>>>>;
+
+impl Unpinned<'_> {
+    /// Whether no feasible prefix has this ending if no access is pinned, as far as our own solver can tell.
+    ///
+    /// Where pairs of neighbors lie far apart, what decides one of them mostly lies in between, and decides the others,
+    /// too. So a question that all of them imply is asked first, once; and if that takes more steps than there are, so
+    /// would each of theirs.
+    pub(super) fn refutes(&self, trace: &Trace, ending: Ending<'_>, steps: &mut Steps) -> bool {
+        let around = || {
+            let (place, [awaited, performed]) = around(trace, ending)?;
+            let answer = Arc::clone(self.around.lock().ok()?.entry(place).or_default());
+            let ask = || {
+                let ending = Ending {
+                    performed: &[performed],
+                    pending: &[],
+                    awaited: &[awaited],
+                };
+                self.native.refuted(ending)
+            };
+            Some(*answer.get_or_init(ask))
+        };
+        match around() {
+            Some(Refuted::Yes) => true,
+            Some(Refuted::Spent) => false,
+            Some(Refuted::No) | None => self.native.refutes_within(ending, steps),
+        }
+    }
+}
+
+/// Of an ending that lets a thread do nothing from some event on, and another one all up to one far behind it: where these
+/// two are, and two events around them of which the same holds, for all that are there.
+#[allow(clippy::type_complexity, reason = "a place of two threads, and two events")]
+fn around(trace: &Trace, ending: Ending<'_>) -> Option<((ThreadId, u32, ThreadId, u32), [EventId; 2])> {
+    let (first, last) = (ending.events().min()?, ending.events().max()?);
+    let (one, other) = (trace.thread(first), trace.thread(last));
+    let is_performed = |event| ending.performed.contains(&event);
+    let is_such = !is_performed(first) && (is_performed(last) || ending.pending.contains(&last));
+    if last.0 - first.0 <= FAR || one == other || !is_such {
+        return None;
+    }
+    let (from, until) = (first.0 / NEIGHBORS, last.0 / NEIGHBORS);
+    let before = |thread, event: u32| {
+        let last = trace.events_before(thread, EventId(event)).checked_sub(1)?;
+        Some(trace.program_order(thread).at(last as usize))
+    };
+    let awaited = before(one, (from + 1).saturating_mul(NEIGHBORS))?;
+    let performed = before(other, until * NEIGHBORS)?;
+    Some(((one, from, other, until), [awaited, performed]))
 }
 
 impl Decider<'_> {
@@ -163,7 +223,8 @@ impl Decider<'_> {
 
     /// An instance that nothing is known to exclude unless pinned accesses keep their places.
     fn needs_pins(&self, sites: &PairSites) -> Option<Instance> {
-        let Unpinned { order, needs, native } = self.unpinned.as_ref()?;
+        let unpinned = self.unpinned.as_ref()?;
+        let Unpinned { order, needs, .. } = unpinned;
         let (mut left, mut all) = (Vec::new(), true);
         self.candidates.visit_on(order, needs, sites, &mut |a, b| {
             if needs.exclude(&[a, b]) {
@@ -178,7 +239,7 @@ impl Decider<'_> {
         });
         let mut steps = self.steps_unpinned();
         let open = first_not_refuted(self.trace, &mut left, self.limit_unpinned(), &mut |ending| {
-            native.refutes_within(ending, &mut steps)
+            unpinned.refutes(self.trace, ending, &mut steps)
         });
         open.or_else(|| left.last().copied().filter(|_| !all))
     }
@@ -401,6 +462,72 @@ mod tests {
             .flat_map(|b| (0..WRITES).map(move |a| (EventId(a), EventId(b))))
             .collect();
         first_not_refuted(&trace, &mut instances, limit, &mut |ending| native.refutes(ending))
+    }
+
+    /// Thread 1 writes x some times, then says so; thread 0 waits for that, perhaps, has much to do, and writes x as often.
+    /// Returns whether each two of these writes are excluded, and how many questions are asked for all.
+    fn excluded_from_afar(waits: bool) -> (Vec<bool>, usize) {
+        const WRITES: u32 = 10;
+        let mem = |cell: u64| MemRange {
+            addr: 0x100 * cell,
+            size: 4,
+        };
+        let write = |cell| Op::Write {
+            mem: mem(cell),
+            value: 1,
+        };
+        let mut ops = vec![(1, write(1)); WRITES as usize];
+        ops.push((1, write(2)));
+        let (cell, value) = if waits { (2, 1) } else { (3, 0) };
+        ops.push((0, Op::Read { mem: mem(cell), value }));
+        ops.extend([(0, write(4)); 2 * FAR as usize]);
+        let first = (ops.len() as u32).next_multiple_of(NEIGHBORS);
+        ops.resize(first as usize, (0, write(4)));
+        ops.extend([(0, write(1)); WRITES as usize]);
+        let event = |&(thread, op): &(u32, Op)| Event {
+            thread: ThreadId(thread),
+            pc: 1,
+            stack: StackId::EMPTY,
+            op,
+        };
+        let trace = Trace::from_events(Tables::default(), &ops.iter().map(event).collect::<Vec<_>>());
+        let (must, sections) = (MustHappenBefore::of(&trace), Sections::of(&trace));
+        let (needs, wakes) = (Needs::of(&trace, &must, &sections), Wakes::of(&trace, trace.events()));
+        let unpinned = Unpinned {
+            order: &must,
+            needs: &needs,
+            native: Native::new(&trace, &needs, &sections, &wakes),
+            around: Around::default(),
+        };
+        let pairs = (0..WRITES).flat_map(|a| (0..WRITES).map(move |b| (EventId(a), EventId(first + b))));
+        let endings = pairs.flat_map(|(a, b)| {
+            [
+                (vec![], vec![a, b], vec![]),
+                (vec![b], vec![a], vec![]),
+                (vec![], vec![b], vec![a]),
+            ]
+        });
+        let excluded = endings.map(|(performed, pending, awaited)| {
+            let ending = Ending {
+                performed: &performed,
+                pending: &pending,
+                awaited: &awaited,
+            };
+            unpinned.refutes(&trace, ending, &mut Steps::unbounded())
+        });
+        let excluded = excluded.collect();
+        let questions = unpinned.around.lock().map_or(0, |around| around.len());
+        (excluded, questions)
+    }
+
+    #[test]
+    fn what_lies_between_far_neighbors_is_asked_about_once() {
+        let (excluded, questions) = excluded_from_afar(true);
+        assert!(excluded.iter().all(|&excluded| excluded));
+        assert_eq!(questions, 1);
+        let (excluded, questions) = excluded_from_afar(false);
+        assert!(excluded.iter().all(|&excluded| !excluded));
+        assert_eq!(questions, 1);
     }
 
     #[test]

@@ -414,6 +414,7 @@ fn with_decider<R>(
                 order,
                 needs,
                 native: Native::new(trace, needs, &sections, &wakes),
+                around: exclude::Around::default(),
             }),
     };
     then(&decider)

@@ -22,7 +22,7 @@ impl Spots {
             trace,
             contexts,
             freed,
-            found: Spots::of_cells(trace.cells().len()),
+            found: Spots::none(),
             crowded: Vec::new(),
             of_access: Column::default(),
             wanted: EventSet::none_of(trace.len()),

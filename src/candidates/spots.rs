@@ -8,7 +8,7 @@
 use super::positions_of;
 use super::site::{Held, Key};
 use crate::prune::{LockContextId, LockContexts};
-use crate::trace::{CellId, CodePosition, EventId, ThreadId, Trace};
+use crate::trace::{CellId, CodePosition, EventId, Marks, ThreadId, Trace};
 use columns::{Column, Excerpt};
 use hashbrown::{HashMap, HashSet};
 use std::ops::{ControlFlow, Range};
@@ -109,10 +109,10 @@ pub(super) struct SpotPair {
 #[derive(Default)]
 pub(super) struct Spots {
     pub(super) list: Vec<Spot>,
-    /// The number of each cell of the trace among those that are shared and not crowded, or [`NONE`].
-    number: Vec<u32>,
+    /// The cells of the trace that are shared and not crowded: these have numbers.
+    numbered: Marks,
     /// By the number of a cell, where its rows of `parts` begin; at the end, where the last one's end.
-    starts: Vec<u32>,
+    starts: Column,
     /// Cell by cell, the spots of its accesses, and where those at each begin; at the end, where the last ones end.
     parts: Parts,
     /// Cell by cell, and for each spot by spot, in the order of π.
@@ -160,19 +160,19 @@ struct Part {
 }
 
 impl Spots {
-    /// None yet of so many cells of a trace.
-    pub(super) fn of_cells(cells: usize) -> Spots {
+    /// None yet.
+    pub(super) fn none() -> Spots {
         Spots {
-            number: vec![NONE; cells],
-            starts: vec![0],
+            starts: [0].into_iter().collect(),
             ..Spots::default()
         }
     }
 
-    /// Goes on by a cell of the trace: the spots of its accesses, rising, how many each has there, and all of these
+    /// Goes on by a later cell of the trace: the spots of its accesses, rising, how many each has there, and all of these
     /// accesses, spot by spot, and at each in the order of π.
     pub(super) fn push_cell(&mut self, cell: usize, parts: &[(u32, u32)], accesses: &[EventId]) {
-        self.number[cell] = self.cells();
+        self.numbered.skip_to(cell as u32);
+        self.numbered.push(true);
         let all = u32::try_from(self.accesses.len() + accesses.len());
         let mut from = all.expect("a trace has fewer accesses of cells") - accesses.len() as u32;
         for &(spot, count) in parts {
@@ -194,7 +194,7 @@ impl Spots {
         self.parts.spots.end();
         self.parts.starts.end();
         self.accesses.end();
-        self.starts.shrink_to_fit();
+        self.starts.end();
         tracing::debug!(
             cells = self.cells(),
             parts = self.parts.len(),
@@ -220,7 +220,7 @@ impl Spots {
 
     /// The rows of a cell.
     fn rows(&self, cell: u32) -> Range<usize> {
-        self.starts[cell as usize] as usize..self.starts[cell as usize + 1] as usize
+        self.starts.at(cell as usize) as usize..self.starts.at(cell as usize + 1) as usize
     }
 
     /// The accesses of a cell, spot by spot.
@@ -251,7 +251,7 @@ impl Spots {
 
     /// The number of a cell of the trace.
     fn number(&self, cell: CellId) -> Option<u32> {
-        Some(self.number[cell.index()]).filter(|&number| number != NONE)
+        self.numbered.has(cell.0).then(|| self.numbered.before(cell.0))
     }
 
     /// The code positions of two spots, the smaller first.

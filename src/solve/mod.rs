@@ -17,6 +17,6 @@ mod tests;
 mod unordered;
 mod z3_session;
 
-pub use native::{Native, NativeAnswer, Steps};
+pub use native::{Native, NativeAnswer, Refuted, Steps};
 pub use refine::{Answer, Session};
 pub(crate) use z3_session::{Model, Status, Z3Session, interrupted_by};

@@ -15,7 +15,7 @@ pub struct Writers {
     /// Cell by cell, the values that are left, ascending, each once.
     values: Values,
     /// Where each cell's begin, and where the last one's end.
-    value_starts: Vec<u32>,
+    value_starts: Column,
     /// Of each value, how many writes leave it, and where they are: one behind the other among the cell's own, from the
     /// half of this on, or, if it is odd, among the others.
     counts: Column,
@@ -49,12 +49,22 @@ impl Bits {
     }
 }
 
-/// Who writes a cell.
+/// Who writes a cell: the number of a thread, nobody, or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
-    Nobody,
-    One(ThreadId),
-    Several,
+struct By(u32);
+
+impl By {
+    const NOBODY: By = By(u32::MAX);
+    const SEVERAL: By = By(u32::MAX - 1);
+
+    /// These, and a thread.
+    fn and(self, thread: ThreadId) -> By {
+        match self {
+            By::NOBODY => By(thread.0),
+            By(known) if known == thread.0 => self,
+            _ => By::SEVERAL,
+        }
+    }
 }
 
 /// The writes of some cells, while they are sorted: one list for each, one behind the other.
@@ -152,9 +162,9 @@ impl Writers {
         let cells = trace.cells().len();
         let mut found = Writers {
             starts: vec![0],
-            value_starts: vec![0],
+            value_starts: [0].into_iter().collect(),
             repeated: Bits::none_of(trace.len()),
-            by: vec![By::Nobody; cells],
+            by: vec![By::NOBODY; cells],
             ..Writers::default()
         };
         let writes = trace.contested().filter(|access| access.kind.writes());
@@ -163,7 +173,7 @@ impl Writers {
         }
         found.items.shrink_to_fit();
         found.starts.shrink_to_fit();
-        found.value_starts.shrink_to_fit();
+        found.value_starts.end();
         found.values.end();
         found.counts.end();
         found.places.end();
@@ -182,11 +192,7 @@ impl Writers {
             let thread = trace.thread(write);
             for cell in touched.filter(|&cell| contested[cell]) {
                 let by = &mut self.by[region.cells.start + cell];
-                *by = match *by {
-                    By::Nobody => By::One(thread),
-                    By::One(other) if other != thread => By::Several,
-                    known => known,
-                };
+                *by = by.and(thread);
                 counts[cell] += 1;
             }
         }
@@ -278,24 +284,22 @@ impl Writers {
     #[must_use]
     #[inline]
     pub fn none_but(&self, thread: ThreadId, cell: CellId) -> bool {
-        match self.by[cell.index()] {
-            By::Nobody => true,
-            By::One(writer) => writer == thread,
-            By::Several => false,
-        }
+        let by = self.by[cell.index()];
+        by == By::NOBODY || by == By(thread.0)
     }
 
     /// Whether more than one thread writes a cell.
     #[must_use]
     #[inline]
     pub fn by_several(&self, cell: CellId) -> bool {
-        matches!(self.by[cell.index()], By::Several)
+        self.by[cell.index()] == By::SEVERAL
     }
 
     /// The writes that leave a value in a contested cell, in the order of π.
     #[must_use]
     pub fn writes_of(&self, cell: CellId, value: u64) -> &[EventId] {
-        let range = self.value_starts[cell.index()] as usize..self.value_starts[cell.index() + 1] as usize;
+        let starts = &self.value_starts;
+        let range = starts.at(cell.index()) as usize..starts.at(cell.index() + 1) as usize;
         let at = self.values.first_from(range.clone(), value);
         if at >= range.end || self.values.at(at) != value {
             return &[];

@@ -34,6 +34,7 @@ mod words;
 
 use crate::prune::{Ending, Needs, Words};
 use crate::trace::{CellId, EventId, Op, Sections, ThreadId, Trace, Wakes, Writers};
+use columns::Column;
 use joints::Joints;
 use search::{Kept, Search, View};
 use std::sync::OnceLock;
@@ -115,6 +116,17 @@ pub enum NativeAnswer {
     Unknown,
 }
 
+/// Whether the solver refutes something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refuted {
+    /// There is no such prefix.
+    Yes,
+    /// It cannot tell.
+    No,
+    /// Nor can it, since some window takes more steps than it may.
+    Spent,
+}
+
 /// What a search of a window came to.
 #[derive(Default)]
 #[allow(clippy::option_option, reason = "found, refuted, or not decided")]
@@ -138,7 +150,7 @@ pub struct Native<'t> {
     users: Users,
     windows: [u32; 4],
     /// Per thread, the places of the events whose needs it does not know, once that is asked.
-    unknown: OnceLock<Vec<Vec<u32>>>,
+    unknown: OnceLock<Vec<Column>>,
     /// What the orders of its windows look at, once one is asked for.
     joints: OnceLock<Joints>,
     /// The words whose sums it looks at, once that is asked.
@@ -172,7 +184,7 @@ impl<'t> Native<'t> {
     /// Whether a feasible prefix has this ending.
     #[must_use]
     pub fn ask<'e>(&self, ending: impl Into<Ending<'e>>, steps: &mut Steps) -> NativeAnswer {
-        self.search(ending.into(), false, steps)
+        self.search(ending.into(), false, steps).0
     }
 
     /// Whether no feasible prefix has this ending, as far as this solver can tell: as [`ask`](Self::ask), without a
@@ -185,10 +197,33 @@ impl<'t> Native<'t> {
     /// The same within so many steps.
     #[must_use]
     pub fn refutes_within<'e>(&self, ending: impl Into<Ending<'e>>, steps: &mut Steps) -> bool {
-        self.search(ending.into(), true, steps) == NativeAnswer::Infeasible
+        self.search(ending.into(), true, steps).0 == NativeAnswer::Infeasible
     }
 
-    fn search(&self, ending: Ending<'_>, only_refute: bool, steps: &mut Steps) -> NativeAnswer {
+    /// The same, and whether it takes too many steps to tell.
+    #[must_use]
+    pub fn refuted<'e>(&self, ending: impl Into<Ending<'e>>) -> Refuted {
+        match self.search(ending.into(), true, &mut Steps::unbounded()) {
+            (NativeAnswer::Infeasible, _) => Refuted::Yes,
+            (_, true) => Refuted::Spent,
+            (_, false) => Refuted::No,
+        }
+    }
+
+    /// Also says whether some window took more steps than it may.
+    fn search(&self, ending: Ending<'_>, only_refute: bool, steps: &mut Steps) -> (NativeAnswer, bool) {
+        let mut is_spent = false;
+        let answer = self.search_windows(ending, only_refute, steps, &mut is_spent);
+        (answer, is_spent)
+    }
+
+    fn search_windows(
+        &self,
+        ending: Ending<'_>,
+        only_refute: bool,
+        steps: &mut Steps,
+        is_spent: &mut bool,
+    ) -> NativeAnswer {
         let (Some(first), Some(last)) = (ending.events().min(), ending.events().max()) else {
             return NativeAnswer::Unknown;
         };
@@ -210,6 +245,7 @@ impl<'t> Native<'t> {
                 found => allowed = matches!(found, Some(Some(_))),
             }
             if tried.spent {
+                *is_spent = true;
                 too_large = (last.0 - largest.0) / 2;
             }
         }
@@ -228,7 +264,8 @@ impl<'t> Native<'t> {
                 if (!based && skipped) || (based && !whole && only_refute) {
                     continue;
                 }
-                let Tried { found, relied, .. } = self.try_window((from, view), ending, steps, &mut kept);
+                let Tried { found, relied, spent } = self.try_window((from, view), ending, steps, &mut kept);
+                *is_spent |= spent;
                 match found {
                     Some(Some(order)) if based => return NativeAnswer::Feasible(from.0, order),
                     Some(None) if (!based || whole) && !relied => return NativeAnswer::Infeasible,
@@ -290,17 +327,18 @@ impl<'t> Native<'t> {
             return false;
         }
         let unknown = self.unknown.get_or_init(|| {
-            let mut places = vec![Vec::new(); trace.threads()];
+            let mut places = vec![Column::default(); trace.threads()];
             for event in trace.events().filter(|&event| !self.knows(event)) {
                 places[trace.thread(event).index()].push(trace.place(event));
             }
+            places.iter_mut().for_each(Column::end);
             places
         });
         let mut threads = (0..).map(ThreadId).zip(unknown).zip(cut);
         threads.any(|((thread, places), &until)| {
             let first = trace.events_before(thread, from);
-            let next = places.partition_point(|&place| place < first);
-            places.get(next).is_some_and(|&place| place < until)
+            let next = places.all().partition_point(|place| place < first);
+            places.get(next).is_some_and(|place| place < until)
         })
     }
 
