@@ -30,8 +30,9 @@ const SEARCHED_FOR_PIN: usize = 100_000;
 /// them is tried, only refuted, which is cheap.
 const MORE_UNPINNED: u32 = 32;
 
-/// Events between two accesses, from which on those around both are asked about together first.
-const FAR: u32 = 16384;
+/// Events between two accesses, from which on those around both are asked about together first: nearer ones take few
+/// steps each.
+const FAR: u32 = 1 << 17;
 
 /// So many events of π, one after the other, are neighbors.
 const NEIGHBORS: u32 = 256;
@@ -54,18 +55,21 @@ pub(super) struct Unpinned<'t> {
     pub around: Around,
 }
 
-/// What our own solver says of the questions that lie around others of the same threads, by what these are.
-pub(super) type Around = Mutex<HashMap<(ThreadId, u32, ThreadId, u32), Arc<OnceLock<Refuted>>>>;
+/// Where an ending's first and last event lie: their threads, and among which neighbors.
+type Stretches = (ThreadId, u32, ThreadId, u32);
+
+/// What our own solver says of the questions that lie around others, by where these are, and how many steps that took.
+pub(super) type Around = Mutex<HashMap<Stretches, Arc<OnceLock<(Refuted, u64)>>>>;
 
 impl Unpinned<'_> {
     /// Whether no feasible prefix has this ending if no access is pinned, as far as our own solver can tell.
     ///
     /// Where pairs of neighbors lie far apart, what decides one of them mostly lies in between, and decides the others,
     /// too. So a question that all of them imply is asked first, once; and if that takes more steps than there are, so
-    /// would each of theirs.
+    /// would each of theirs. Whoever asks is charged its steps, so that nothing depends on who was first.
     pub(super) fn refutes(&self, trace: &Trace, ending: Ending<'_>, steps: &mut Steps) -> bool {
         let around = || {
-            let (place, [awaited, performed]) = around(trace, ending)?;
+            let (place, [awaited, performed]) = around(trace, ending).filter(|_| !steps.are_spent())?;
             let answer = Arc::clone(self.around.lock().ok()?.entry(place).or_default());
             let ask = || {
                 let ending = Ending {
@@ -77,18 +81,19 @@ impl Unpinned<'_> {
             };
             Some(*answer.get_or_init(ask))
         };
-        match around() {
-            Some(Refuted::Yes) => true,
-            Some(Refuted::Spent) => false,
-            Some(Refuted::No) | None => self.native.refutes_within(ending, steps),
+        let (answer, work) = around().unwrap_or((Refuted::No, 0));
+        steps.spend(work);
+        match answer {
+            Refuted::Yes => true,
+            Refuted::Spent => false,
+            Refuted::No => self.native.refutes_within(ending, steps),
         }
     }
 }
 
 /// Of an ending that lets a thread do nothing from some event on, and another one all up to one far behind it: where these
 /// two are, and two events around them of which the same holds, for all that are there.
-#[allow(clippy::type_complexity, reason = "a place of two threads, and two events")]
-fn around(trace: &Trace, ending: Ending<'_>) -> Option<((ThreadId, u32, ThreadId, u32), [EventId; 2])> {
+fn around(trace: &Trace, ending: Ending<'_>) -> Option<(Stretches, [EventId; 2])> {
     let (first, last) = (ending.events().min()?, ending.events().max()?);
     let (one, other) = (trace.thread(first), trace.thread(last));
     let is_performed = |event| ending.performed.contains(&event);

@@ -219,7 +219,10 @@ fn the_first_events_can_be_analyzed_alone() {
     let folder = folder("first", "60000");
     let first = ["analyze", "t.bin", "--first-events", "5000"];
     let ended = witness(&folder, &first).status(66);
-    for said in ["only the first 5000 of 60", " in the first 5000 events; the others may show the race"] {
+    for said in [
+        "only the first 5000 of 60",
+        " in the first 5000 events; the others may show the race",
+    ] {
         assert!(ended.stdout.contains(said), "{said}: {}", ended.stdout);
     }
     assert!(

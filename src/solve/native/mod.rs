@@ -91,6 +91,11 @@ impl Steps {
         self.left /= 4;
     }
 
+    /// Counts so many.
+    pub fn spend(&mut self, steps: u64) {
+        self.left = self.left.saturating_sub(steps);
+    }
+
     /// Whether the share is spent.
     #[must_use]
     pub fn are_spent(&self) -> bool {
@@ -200,14 +205,17 @@ impl<'t> Native<'t> {
         self.search(ending.into(), true, steps).0 == NativeAnswer::Infeasible
     }
 
-    /// The same, and whether it takes too many steps to tell.
+    /// The same without a limit but that of each window, with whether it takes too many steps to tell, and how many it
+    /// took.
     #[must_use]
-    pub fn refuted<'e>(&self, ending: impl Into<Ending<'e>>) -> Refuted {
-        match self.search(ending.into(), true, &mut Steps::unbounded()) {
+    pub fn refuted<'e>(&self, ending: impl Into<Ending<'e>>) -> (Refuted, u64) {
+        let mut steps = Steps::unbounded();
+        let refuted = match self.search(ending.into(), true, &mut steps) {
             (NativeAnswer::Infeasible, _) => Refuted::Yes,
             (_, true) => Refuted::Spent,
             (_, false) => Refuted::No,
-        }
+        };
+        (refuted, u64::MAX - steps.left)
     }
 
     /// Also says whether some window took more steps than it may.
@@ -299,7 +307,7 @@ impl<'t> Native<'t> {
         let (relied, spent) = (search.relied(), search.is_spent());
         let (orders, decided) = (search.orders(), found.is_some());
         let work = search.work();
-        steps.left = steps.left.saturating_sub(work);
+        steps.spend(work);
         tracing::debug!(?ending, ?from, ?view, relied, orders, work, decided, "window");
         *kept = Some(search.keep());
         Tried { found, relied, spent }
