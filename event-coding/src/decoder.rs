@@ -165,6 +165,8 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
             } else {
                 let site = self.state.sites().at(index);
                 operands.value = self.state.value_by(value_mode, site, held, width);
+                self.state
+                    .note_predicted_value(index, value_mode, operands.value, width);
             }
             if slots.written {
                 let site = self.state.sites().at(index);

@@ -26,12 +26,13 @@ mod item;
 mod literal;
 mod memory;
 mod number;
+mod progression;
 mod shape;
 mod sites;
 mod state;
 
 pub use decoder::{Decoder, Extent, Visitor};
-pub use encoder::{Encoder, Full, PREDICTED, Sink, Tried};
+pub use encoder::{Encoder, Full, PREDICTED, STRIDE, Sink, Tried, TriedBy};
 pub use fault::Fault;
 pub use item::{HEAD_BYTES, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, MAX_RUN, OPEN_HEAD, head};
 pub use memory::{LINE, Memory};

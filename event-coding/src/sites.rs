@@ -350,6 +350,7 @@ pub(crate) fn unlikely() {}
 
 /// The sites of a block.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Sites {
     sites: [Site; MAX_SITES],
     /// Those in use beyond site 0.

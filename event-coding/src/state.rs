@@ -2,6 +2,7 @@
 
 use crate::literal::Known;
 use crate::memory::{Memory, Spot};
+use crate::progression;
 use crate::shape::{Shape, Slots, TargetKind, mask};
 use crate::sites::{BranchHistory, Edge, Site, SiteIndex, Sites, target_mode, unlikely, value_mode};
 use core::borrow::BorrowMut;
@@ -76,9 +77,11 @@ const PARKED: usize = 64;
 
 /// The state. `M` and `S` say where its two large parts live: in it, or behind a pointer.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct State<M = Memory, S = Sites> {
-    pub(crate) memory: M,
+    /// First, so that a site is found without adding anything to where it lies.
     pub(crate) sites: S,
+    pub(crate) memory: M,
     /// The thread that runs.
     pub(crate) thread: Thread,
     parked: [Thread; PARKED],
@@ -195,7 +198,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     #[inline(always)]
     pub(crate) fn value_by(&self, mode: u8, site: &Site, held: Option<u64>, width: u8) -> u64 {
         let value = match mode {
-            value_mode::STRIDE => site.value.wrapping_add(site.value_steps[0]),
+            value_mode::STRIDE => return progression::next(site.value, site.value_steps[0], width),
             value_mode::RECENT => self.thread.recent[0].wrapping_add(site.value_steps[1]),
             value_mode::EARLIER => self.thread.recent[1].wrapping_add(site.value_steps[2]),
             _ => return held.unwrap_or(site.value),
@@ -328,6 +331,15 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         }
     }
 
+    /// The value of an event was predicted by this mode: a step has the units of the last value.
+    #[inline(always)]
+    pub(crate) fn note_predicted_value(&mut self, index: SiteIndex, mode: u8, value: u64, width: u8) {
+        if mode == value_mode::STRIDE {
+            let site = self.sites.borrow_mut().at_mut(index);
+            site.value_steps[0] = progression::rescaled(site.value_steps[0], site.value, value, width);
+        }
+    }
+
     /// What is known of the value of an access, or of another event, before it is.
     #[inline(always)]
     pub(crate) fn known(&self, held: Option<u64>, width: u8) -> Known {
@@ -364,6 +376,9 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         if let Some(missed) = value {
             let first = matches!(edge, Some(MissedEdge { first: true, .. }));
             self.learn_value(index, operands.value, missed, known, first);
+        } else if slots.value {
+            let mode = self.sites().at(index).value_mode;
+            self.note_predicted_value(index, mode, operands.value, known.width);
         }
         if slots.written {
             let site = self.sites.borrow_mut().at_mut(index);
@@ -381,9 +396,11 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     fn learn_value(&mut self, index: SiteIndex, value: u64, missed: MissedValue, known: Known, first: bool) {
         let recent = [known.recent, known.earlier];
         let site = self.sites.borrow_mut().at_mut(index);
-        if site.value == site.value_anchor && !first {
-            site.value_steps[0] = value.wrapping_sub(site.value);
-        }
+        site.value_steps[0] = if site.value == site.value_anchor && !first {
+            progression::between(site.value, value, known.width)
+        } else {
+            progression::rescaled(site.value_steps[0], site.value, value, known.width)
+        };
         site.value_steps[1] = value.wrapping_sub(recent[0]);
         site.value_steps[2] = value.wrapping_sub(recent[1]);
         site.value_anchor = value;

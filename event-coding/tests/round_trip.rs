@@ -4,7 +4,7 @@
 
 use event_coding::{
     Coded, Decoder, Encoder, Fault, HEAD_BYTES, LINE, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, MAX_RUN, Memory, OPEN_HEAD,
-    Operands, PREDICTED, Shape, Sink, SiteIndex, Sites, State, Tried, edge_kind, head, kind, mask,
+    Operands, PREDICTED, STRIDE, Shape, Sink, SiteIndex, Sites, State, Tried, TriedBy, edge_kind, head, kind, mask,
 };
 use std::collections::HashMap;
 
@@ -128,6 +128,8 @@ enum Motion {
     Copy,
     /// Of a value: all bytes change but the highest one.
     Low,
+    /// Of a value: it is a floating-point number that goes on by equal steps.
+    Number(f64),
 }
 
 /// An instruction of a thread's loop.
@@ -167,7 +169,7 @@ impl Instruction {
             Motion::Same => self.addr,
             Motion::Stride(step) => self.addr.wrapping_add(step),
             Motion::Near => self.addr.wrapping_add(8 * random.below(2)),
-            Motion::Anywhere | Motion::Copy | Motion::Low => 0x1_0000 + random.below(1 << 34),
+            Motion::Anywhere | Motion::Copy | Motion::Low | Motion::Number(_) => 0x1_0000 + random.below(1 << 34),
         };
         let old = ram.load(self.addr, self.size);
         let new = match self.value {
@@ -177,6 +179,8 @@ impl Instruction {
             Motion::Anywhere => random.next(),
             Motion::Copy => ram.read[random.below(2) as usize],
             Motion::Low => old ^ random.next() & mask(self.size) >> 8,
+            Motion::Number(step) if self.size == 4 => (f32::from_bits(old as u32) + step as f32).to_bits().into(),
+            Motion::Number(step) => (f64::from_bits(old) + step).to_bits(),
         } & mask(self.size);
         let mut operands = Operands {
             target: self.addr,
@@ -200,12 +204,13 @@ impl Instruction {
 }
 
 fn motion(random: &mut Random) -> Motion {
-    match random.below(8) {
+    match random.below(10) {
         0 => Motion::Same,
         1..=2 => Motion::Stride(1 << random.below(8)),
         3 => Motion::Near,
         4 => Motion::Copy,
         5 => Motion::Low,
+        6..=7 => Motion::Number((random.below(64) as f64 - 32.0) / 8.0),
         _ => Motion::Anywhere,
     }
 }
@@ -222,19 +227,25 @@ fn by<const EDGE: u8>(coder: &mut Coder, block: &mut Block, site: SiteIndex, mod
         ($target:expr) => {
             match modes.1 {
                 0 => access_by!($target, 0),
-                1..=3 => access_by!($target, PREDICTED),
+                1 => match access_by!($target, STRIDE) {
+                    TriedBy::Beyond => access_by!($target, PREDICTED),
+                    tried => tried,
+                },
+                2..=3 => access_by!($target, PREDICTED),
                 4 => access_by!($target, 4),
                 5 => access_by!($target, 5),
                 _ => access_by!($target, 6),
             }
         };
     }
-    match modes.0 {
+    let tried = match modes.0 {
         0 => access_by!(0),
         1..=3 => access_by!(PREDICTED),
         4 => access_by!(4),
         _ => access_by!(5),
-    }
+    };
+    assert_ne!(tried, TriedBy::Beyond, "there is nothing else to try");
+    tried == TriedBy::Hit
 }
 
 /// Encodes as the recorder's runtime does.
@@ -275,12 +286,11 @@ fn encode(coder: &mut Coder, block: &mut Block, given: Coded) -> bool {
     }
     let done = match tried {
         Tried::Hit => true,
-        Tried::By(site, of_target, of_value) if is_plain => {
-            by::<{ edge_kind::PLAIN }>(coder, block, site, (of_target, of_value), given)
-        }
-        Tried::By(site, of_target, of_value) => {
-            by::<{ edge_kind::ANY }>(coder, block, site, (of_target, of_value), given)
-        }
+        Tried::By(site) => match coder.modes(site, shape) {
+            Some(modes) if is_plain => by::<{ edge_kind::PLAIN }>(coder, block, site, modes, given),
+            Some(modes) => by::<{ edge_kind::ANY }>(coder, block, site, modes, given),
+            None => false,
+        },
         Tried::Branching | Tried::Moving | Tried::Other => false,
     };
     done || coder.missed(pc, stack, shape, operands, block).is_ok()
@@ -364,6 +374,43 @@ fn what_is_encoded_is_decoded() {
     assert!(all > 100_000 && lines > 100, "{all} events, {lines} lines");
     // Half of it is noise.
     assert!(bytes < 8 * all, "{bytes} bytes for {all} events");
+}
+
+/// A matrix of numbers with equal distances, read column by column: each is too far from the next one for memory to
+/// have it.
+#[test]
+fn floating_point_numbers_with_equal_distances_take_no_bytes() {
+    let mut coder = Coder::new(Box::default(), Box::default());
+    for (size, pc) in [(4, 0x40_0000), (8, 0x40_0010)] {
+        coder.start_block();
+        let mut block = Block::new(None);
+        coder.switch(0, &mut block);
+        let mut events = vec![];
+        for (column, row) in (0..64_u64).flat_map(|column| (0..256_u64).map(move |row| (column, row))) {
+            let number = row as f64 - column as f64 * 0.25;
+            let value = match size {
+                4 => (number as f32).to_bits().into(),
+                _ => number.to_bits(),
+            };
+            let event = Coded {
+                thread: 0,
+                stack: 1,
+                pc,
+                shape: Shape::access(kind::READ, size, 0),
+                operands: Operands {
+                    target: 0x10_0000 + row * (1 << 20) + column * 64,
+                    value,
+                    written: 0,
+                },
+            };
+            assert!(encode(&mut coder, &mut block, event));
+            events.push(event);
+        }
+        block.close(0);
+        assert_eq!(decode(&block.bytes, None).as_ref(), Ok(&events));
+        // The start of each column, and where it passes zero.
+        assert!(block.bytes.len() < 64 * 80, "{} bytes, {size}", block.bytes.len());
+    }
 }
 
 #[test]

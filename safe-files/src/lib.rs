@@ -8,7 +8,7 @@
 //! |---|---|
 //! | is written as a whole | [`Draft`]: a new file beside it, never an existing one, which then takes its name |
 //! | grows, or is changed in place | [`open_log`]: a regular file of the caller's with no second name |
-//! | is read, and was written by us | [`read`]: a regular file, not a link, up to a size |
+//! | is read, and was written by us | [`read`]: a regular file, not a link, up to a size; [`holds`] compares it |
 //! | is read, and is named by a trace | [`read_named`]: a regular file of a disk, up to a size |
 //! | folder | [`make_folder`]: no link |
 //! | scratch | [`ScratchFolder`]: a new folder with a random name, only for the caller |
@@ -21,7 +21,7 @@ mod private;
 mod scratch;
 
 pub use draft::{Draft, Readers, beside, create_new, write};
-pub use log::{append, open_log, open_named, open_to_change, read, read_given, read_named};
+pub use log::{append, holds, open_log, open_named, open_to_change, read, read_given, read_named};
 pub use private::{is_private_file, is_private_folder};
 pub use scratch::{ScratchFolder, random_name};
 

@@ -170,3 +170,29 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     }
     Ok(bytes)
 }
+
+/// Whether a file holds exactly these bytes. It is compared piece by piece: a copy of a large one takes the kernel longer
+/// to find memory for than the comparison itself.
+///
+/// # Errors
+/// If it cannot be read, or is a link or no regular file.
+pub fn holds(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    const PIECE: usize = 64 << 10;
+    let mut file = opened(OpenOptions::new().read(true), path)?;
+    if file.metadata()?.len() != bytes.len() as u64 {
+        return Ok(false);
+    }
+    let mut piece = vec![0; PIECE.min(bytes.len())];
+    for wanted in bytes.chunks(PIECE) {
+        let found = &mut piece[..wanted.len()];
+        match file.read_exact(found) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+            other => other?,
+        }
+        if found != wanted {
+            return Ok(false);
+        }
+    }
+    // It may have grown meanwhile.
+    Ok(file.read(&mut [0])? == 0)
+}

@@ -1,6 +1,8 @@
 //! Folders that somebody has prepared.
 
-use safe_files::{Draft, Readers, ScratchFolder, make_folder, open_log, open_to_change, read, read_named, write};
+use safe_files::{
+    Draft, Readers, ScratchFolder, holds, make_folder, open_log, open_to_change, read, read_named, write,
+};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -47,6 +49,27 @@ fn a_log_is_a_regular_file_with_one_name() {
     assert_eq!(read(&new, 1).unwrap(), b"1");
     assert!(read(&new, 0).is_err());
     assert!(open_log(folder.path(), Readers::Owner).is_err());
+}
+
+#[test]
+fn a_file_is_compared_to_its_last_byte() {
+    let (folder, _, link) = planted("link");
+    let file = folder.path().join("file");
+    // Some pieces, and a part of one.
+    let bytes: Vec<u8> = (0..200_000_u64).map(|at| (at * at / 8) as u8).collect();
+    fs::write(&file, &bytes).unwrap();
+    assert!(holds(&file, &bytes).unwrap());
+    assert!(!holds(&file, &bytes[1..]).unwrap());
+    assert!(!holds(&file, &[]).unwrap());
+    for at in [0, 65_535, 65_536, bytes.len() - 1] {
+        let mut other = bytes.clone();
+        other[at] ^= 1;
+        assert!(!holds(&file, &other).unwrap(), "byte {at}");
+    }
+    fs::write(&file, []).unwrap();
+    assert!(holds(&file, &[]).unwrap());
+    assert!(!holds(&file, &bytes).unwrap());
+    assert!(holds(&link, b"precious").is_err());
 }
 
 #[test]

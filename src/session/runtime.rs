@@ -109,7 +109,7 @@ fn is_whole(folder: &Path) -> bool {
     let file = folder.join(FILE);
     let good = is_private_folder(folder)
         && is_private_file(&file)
-        && safe_files::read(&file, RUNTIME.len() as u64).is_ok_and(|found| found == RUNTIME);
+        && safe_files::holds(&file, RUNTIME).is_ok_and(|holds| holds);
     let links = || {
         OTHER_NAMES
             .iter()

@@ -17,10 +17,13 @@ pub(crate) const MAX_EVENT_LEN: usize = 2 * (MAX_ITEM_BYTES + HEAD_BYTES);
 
 /// Collects the events of one block after another.
 pub(crate) struct Encoder {
-    coder: event_coding::Encoder<Box<Memory>, Box<Sites>>,
+    /// Made for the first event: it is large, and who writes blocks that are encoded already needs none.
+    coder: Option<Coder>,
     thread: ThreadId,
     payload: Payload,
 }
+
+type Coder = event_coding::Encoder<Box<Memory>, Box<Sites>>;
 
 struct Payload {
     /// All runs, the last one open.
@@ -88,7 +91,7 @@ impl Sink for Payload {
 impl Encoder {
     pub(crate) fn new() -> Self {
         Self {
-            coder: event_coding::Encoder::new(Box::default(), Box::default()),
+            coder: None,
             thread: ThreadId(0),
             payload: Payload::new(),
         }
@@ -110,7 +113,9 @@ impl Encoder {
 
     /// Starts the next block.
     pub(crate) fn reset(&mut self) {
-        self.coder.start_block();
+        if let Some(coder) = &mut self.coder {
+            coder.start_block();
+        }
         self.payload = Payload::new();
     }
 
@@ -122,12 +127,15 @@ impl Encoder {
         if self.events() >= MAX_EVENTS {
             return Err(Full);
         }
+        let coder = self
+            .coder
+            .get_or_insert_with(|| Coder::new(Box::default(), Box::default()));
         if event.thread != self.thread {
             self.thread = event.thread;
-            self.coder.switch(event.thread.0, &mut self.payload);
+            coder.switch(event.thread.0, &mut self.payload);
         }
         let (shape, operands) = dissect(&event.op);
-        self.coder
+        coder
             .event(event.pc, event.stack.0, shape, operands, &mut self.payload)
             .map(drop)
     }

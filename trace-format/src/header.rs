@@ -12,10 +12,10 @@ pub struct FormatVersion(pub u16);
 
 impl FormatVersion {
     /// The version that this crate writes, and the newest that it reads.
-    pub const CURRENT: FormatVersion = FormatVersion(15);
+    pub const CURRENT: FormatVersion = FormatVersion(16);
     /// The oldest version that this crate reads. Traces of version 13 do not say which waits have a limit in time, so
     /// what is predicted to lie behind a lock may lie behind its destruction.
-    pub const OLDEST: FormatVersion = FormatVersion(15);
+    pub const OLDEST: FormatVersion = FormatVersion(16);
 }
 
 impl fmt::Display for FormatVersion {

@@ -3,28 +3,43 @@
 use super::{Encoder, Given, Sink};
 use crate::edge_kind;
 use crate::memory::{Memory, Spot};
-use crate::shape::Shape;
+use crate::progression;
+use crate::shape::{Shape, mask};
 use crate::sites::{BranchHistory, Site, SiteIndex, Sites, target_mode, value_mode};
 use crate::state::{Operands, Seen};
 use core::borrow::BorrowMut;
 
 /// In place of modes 1 to 3 of a target or a value, for [`Encoder::access_by`]: the site says which of them.
-pub const PREDICTED: u8 = 1;
+pub const PREDICTED: u8 = 2;
+
+/// The mode of a value that goes on by a step, and keeps its exponent, as most do.
+pub const STRIDE: u8 = value_mode::STRIDE;
 
 /// What became of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tried {
     /// It was predicted, and is encoded.
     Hit,
-    /// It is of the site that was expected, with the call stack that was; target and value are told in other ways than
-    /// most: for [`Encoder::access_by`] with these modes, that of the target and that of the value.
-    By(SiteIndex, u8, u8),
+    /// It is of the code position that was expected, with the call stack that was, but of another kind or size, or target
+    /// and value are told in other ways than most: for [`Encoder::modes`].
+    By(SiteIndex),
     /// It does not come by a [plain](edge_kind::PLAIN) edge: for [`Encoder::access_from`].
     Branching,
     /// It comes by one on which the call stack changes.
     Moving,
     /// Something is not as predicted: for [`Encoder::event`].
     Other,
+}
+
+/// What became of an access with modes that are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TriedBy {
+    /// It is encoded.
+    Hit,
+    /// Something is not as predicted: for [`Encoder::missed`].
+    Other,
+    /// Its value goes on by a step, and has another exponent than the last one: to be tried as [`PREDICTED`].
+    Beyond,
 }
 
 impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
@@ -83,15 +98,9 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         if stack != if moves { site.stack } else { state.thread.stack } {
             return Tried::Other;
         }
-        // The shape and both modes at once.
-        let form = site.form();
-        if form != Site::usual_form(shape) {
-            let [low, high, target_mode, value_mode] = form.to_le_bytes();
-            return if u16::from_le_bytes([low, high]) == shape.code() {
-                Tried::By(index, target_mode, value_mode)
-            } else {
-                Tried::Other
-            };
+        // The shape and both modes at once. Whoever comes to know which of them it is, looks again.
+        if site.form() != Site::usual_form(shape) {
+            return Tried::By(index);
         }
         if addr != state.target_by(target_mode::STRIDE, edge, site, slots) {
             return Tried::Other;
@@ -123,9 +132,17 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         (self.state.branches(), self.state.thread.site)
     }
 
+    /// In which modes the site at `index` tells target and value, if it has that shape.
+    #[inline(always)]
+    #[must_use]
+    pub fn modes(&self, index: SiteIndex, shape: Shape) -> Option<(u8, u8)> {
+        let [low, high, target_mode, value_mode] = self.state.sites().at(index).form().to_le_bytes();
+        (u16::from_le_bytes([low, high]) == shape.code()).then_some((target_mode, value_mode))
+    }
+
     /// Encodes an access of which [`access`](Self::access) said that it is of the site at `index`, which has these modes
-    /// (or [`PREDICTED`]), and comes by that kind of edge: [`PLAIN`](edge_kind::PLAIN) or [`ANY`](edge_kind::ANY). False
-    /// if it is for [`missed`](Self::missed) after all. The run must have room.
+    /// (or [`PREDICTED`]), and comes by that kind of edge: [`PLAIN`](edge_kind::PLAIN) or [`ANY`](edge_kind::ANY).
+    /// The run must have room.
     #[inline(always)]
     pub fn access_by<const EDGE: u8, const TARGET: u8, const VALUE: u8>(
         &mut self,
@@ -135,7 +152,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         addr: u64,
         value: u64,
         sink: &mut impl Sink,
-    ) -> bool {
+    ) -> TriedBy {
         let Given { slots, width, .. } = Given::new(0, stack, shape, Operands::default());
         let state = &mut self.state;
         let (branches, last) = (state.branches(), state.thread.site);
@@ -153,12 +170,21 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             _ => (addr == state.target_by(TARGET, &state.edges()[at], site, slots), 0),
         };
         if !target_fits {
-            return false;
+            return TriedBy::Other;
         }
         let spot = Spot::of(addr);
         let held = state.memory.borrow().get(spot, width);
         let known = state.known(Some(held), width);
+        let by_site = matches!(VALUE, STRIDE | PREDICTED);
+        if VALUE == STRIDE && progression::differ(site.value, value, width) {
+            // Elsewhere: the call would take registers.
+            return TriedBy::Beyond;
+        }
         let (literal, value_len) = match VALUE {
+            STRIDE => (
+                (value == site.value.wrapping_add(site.value_steps[0]) & mask(width)).then_some(0),
+                0,
+            ),
             PREDICTED => (
                 (value == state.value_by(site.value_mode, site, None, width)).then_some(0),
                 0,
@@ -167,11 +193,11 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             _ => (known.literal(VALUE, value), known.len(VALUE)),
         };
         let Some(literal) = literal else {
-            return false;
+            return TriedBy::Other;
         };
         if target_len + value_len > 0 {
             let Some(literals) = sink.literals_now() else {
-                return false;
+                return TriedBy::Other;
             };
             if target_len > 0 {
                 literals[..4].copy_from_slice(&(distance as u32).to_le_bytes());
@@ -187,6 +213,10 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         if value_len > 0 {
             state.note_literal_value(index, VALUE, Some(held), value);
         }
+        if VALUE == PREDICTED {
+            let mode = state.sites().at(index).value_mode;
+            state.note_predicted_value(index, mode, value, width);
+        }
         if VALUE != value_mode::MEMORY {
             state.memory.borrow_mut().set(spot, width, value);
         }
@@ -198,9 +228,9 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         let seen = Seen {
             stack,
             stays: !moves,
-            by_site: VALUE == PREDICTED,
+            by_site,
         };
         state.pass(index, slots, seen, Operands::access(addr, value));
-        true
+        TriedBy::Hit
     }
 }

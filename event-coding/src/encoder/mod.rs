@@ -8,7 +8,7 @@ use crate::memory::{LINE, Memory, Spot};
 use crate::shape::{Shape, Slots, TargetKind};
 use crate::sites::{MAX_SITES, NOWHERE, SiteIndex, Sites, target_mode, value_mode};
 use crate::state::{Operands, Seen, State, is_by_site};
-pub use access::{PREDICTED, Tried};
+pub use access::{PREDICTED, STRIDE, Tried, TriedBy};
 use core::borrow::BorrowMut;
 
 /// Where runs go: see `item`.
@@ -49,6 +49,7 @@ const LOOKUP: usize = 2 * MAX_SITES;
 
 /// Collects the events of one block after another.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Encoder<M = Memory, S = Sites> {
     state: State<M, S>,
     /// The thread that runs, whether or not the block says so yet.
@@ -241,6 +242,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         let site = state.sites().at(index);
         let edge = state.expected();
         let (mut len, mut literal_target, mut literal_value) = (0, None, None);
+        let value_mode = site.value_mode;
         if !matches!(slots.target, TargetKind::Absent) {
             let mode = site.target_mode;
             if mode < target_mode::COUNT {
@@ -302,6 +304,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         }
         if let Some((mode, held)) = literal_value {
             state.note_literal_value(index, mode, held, operands.value);
+        } else if slots.value {
+            state.note_predicted_value(index, value_mode, operands.value, width);
         }
         if keeps {
             state.keep(spot, slots, width, operands);

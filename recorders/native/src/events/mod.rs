@@ -36,8 +36,8 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 use event_coding::{
-    BranchHistory, Encoder, Full, LINE, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, Memory, Operands, PREDICTED, Shape, Sink,
-    SiteIndex, Sites, Tried, edge_kind, kind,
+    BranchHistory, Encoder, Full, LINE, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, Memory, Operands, PREDICTED, STRIDE, Shape,
+    Sink, SiteIndex, Sites, Tried, TriedBy, edge_kind, kind,
 };
 use heap::Heap;
 use lock::Lock;
@@ -47,8 +47,17 @@ use releases::Releases;
 use std::collections::BTreeMap;
 use std::vec::Vec;
 
+/// In a static of its own, since all of it is zeros at first: what else is not would fill it up in the file that
+/// processes load.
+static ENCODER: Encoding = Encoding(UnsafeCell::new(Encoder::new(Memory::new(), Sites::new())));
+
+#[repr(align(64))]
+struct Encoding(UnsafeCell<Encoder>);
+
+// SAFETY: used only by the thread with the baton, and handing it on synchronizes.
+unsafe impl Sync for Encoding {}
+
 static EVENTS: Events = Events {
-    encoder: UnsafeCell::new(Encoder::new(Memory::new(), Sites::new())),
     tables: UnsafeCell::new(Tables {
         calls: Calls::new(),
         objects: Objects::new(),
@@ -67,7 +76,6 @@ static EVENTS: Events = Events {
 pub const OBJECT_BYTES: usize = 4;
 
 struct Events {
-    encoder: UnsafeCell<Encoder>,
     tables: UnsafeCell<Tables>,
     /// The call stack of the thread that runs. Stored with the baton; the handler of a signal may read it at any time.
     stack: AtomicU32,
@@ -75,7 +83,7 @@ struct Events {
     running: AtomicU32,
 }
 
-// SAFETY: encoder and tables are used only by the thread with the baton, and handing it on synchronizes.
+// SAFETY: the tables are used only by the thread with the baton, and handing it on synchronizes.
 unsafe impl Sync for Events {}
 
 /// What the events refer to.
@@ -122,7 +130,7 @@ pub fn access<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
     // SAFETY: the baton is the caller's, and nothing below calls back into this module: `value` finds the memory there
     // (its hook has touched it, or `settle_inside` has), or runs a handler of the program's whose hooks do nothing
     // (`faults`).
-    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    let encoder = unsafe { &mut *ENCODER.0.get() };
     let tried = encoder.access(pc as u64, stack, shape, addr as u64, value, &mut Stream);
     go_on::<KIND, SIZE, { edge_kind::PLAIN }>(tried, addr, pc);
 }
@@ -134,9 +142,7 @@ fn go_on<const KIND: u8, const SIZE: usize, const EDGE: u8>(tried: Tried, addr: 
         Tried::Hit => {}
         Tried::Branching => branching::<KIND, SIZE>(addr, pc),
         Tried::Moving => moving::<KIND, SIZE>(addr, pc),
-        Tried::By(site, target_mode, value_mode) => {
-            by_modes::<KIND, SIZE, EDGE>(addr, pc, site, u16::from_le_bytes([target_mode, value_mode]));
-        }
+        Tried::By(site) => by_modes::<KIND, SIZE, EDGE>(addr, pc, site),
         Tried::Other => miss::<KIND, SIZE>(addr, pc),
     }
 }
@@ -145,7 +151,7 @@ fn go_on<const KIND: u8, const SIZE: usize, const EDGE: u8>(tried: Tried, addr: 
 #[inline(never)]
 extern "C" fn branching<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
     // SAFETY: as in `access`.
-    let (branches, last) = unsafe { (*EVENTS.encoder.get()).last() };
+    let (branches, last) = unsafe { (*ENCODER.0.get()).last() };
     // Two ways that share nothing: each knows its edge.
     if branches.expects_second() {
         along::<KIND, SIZE, { edge_kind::SECOND }>(addr, pc, branches, last);
@@ -158,7 +164,7 @@ extern "C" fn branching<const KIND: u8, const SIZE: usize>(addr: usize, pc: usiz
 #[inline(never)]
 extern "C" fn moving<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
     // SAFETY: as in `access`.
-    let (branches, last) = unsafe { (*EVENTS.encoder.get()).last() };
+    let (branches, last) = unsafe { (*ENCODER.0.get()).last() };
     along::<KIND, SIZE, { edge_kind::ANY }>(addr, pc, branches, last);
 }
 
@@ -173,22 +179,22 @@ fn along<const KIND: u8, const SIZE: usize, const EDGE: u8>(
     let shape = const { Shape::access(KIND, SIZE as u8, 0) };
     let (stack, value) = (stack(), || load(addr, SIZE));
     // SAFETY: as in `access`.
-    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    let encoder = unsafe { &mut *ENCODER.0.get() };
     let tried = encoder.access_from::<EDGE>(branches, last, pc as u64, stack, shape, addr as u64, value, &mut Stream);
     go_on::<KIND, SIZE, { edge_kind::ANY }>(tried, addr, pc);
 }
 
-/// The site has other modes than most: that of the target in the lower byte, that of the value in the upper one.
+/// The site has other modes than most, or it is not the access's.
 #[inline(never)]
-extern "C" fn by_modes<const KIND: u8, const SIZE: usize, const EDGE: u8>(
-    addr: usize,
-    pc: usize,
-    site: SiteIndex,
-    modes: u16,
-) {
+extern "C" fn by_modes<const KIND: u8, const SIZE: usize, const EDGE: u8>(addr: usize, pc: usize, site: SiteIndex) {
+    let shape = const { Shape::access(KIND, SIZE as u8, 0) };
+    // SAFETY: as in `access`.
+    let Some((target_mode, value_mode)) = (unsafe { (*ENCODER.0.get()).modes(site, shape) }) else {
+        return miss::<KIND, SIZE>(addr, pc);
+    };
     // One jump: which modes come next is hard to foresee for the processor, so it shall not have to do it twice.
     let functions = const { &Modes::<KIND, SIZE, EDGE>::FUNCTIONS };
-    functions[usize::from(modes >> 8) % 8][usize::from(modes) % 8](addr, pc, site);
+    functions[usize::from(value_mode) % 8][usize::from(target_mode) % 8](addr, pc, site);
 }
 
 /// A function for an access by modes that it knows.
@@ -201,7 +207,7 @@ struct Modes<const KIND: u8, const SIZE: usize, const EDGE: u8>;
 impl<const KIND: u8, const SIZE: usize, const EDGE: u8> Modes<KIND, SIZE, EDGE> {
     const FUNCTIONS: [[ByModes; 8]; 8] = [
         Self::with_value::<0>(),
-        Self::with_value::<PREDICTED>(),
+        Self::with_value::<STRIDE>(),
         Self::with_value::<PREDICTED>(),
         Self::with_value::<PREDICTED>(),
         Self::with_value::<4>(),
@@ -239,10 +245,13 @@ extern "C" fn by<const KIND: u8, const SIZE: usize, const EDGE: u8, const TARGET
 ) {
     let shape = const { Shape::access(KIND, SIZE as u8, 0) };
     // SAFETY: as in `access`.
-    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    let encoder = unsafe { &mut *ENCODER.0.get() };
     let (target, value) = (addr as u64, load(addr, SIZE));
-    if !encoder.access_by::<EDGE, TARGET, VALUE>(site, stack(), shape, target, value, &mut Stream) {
-        miss::<KIND, SIZE>(addr, pc);
+    match encoder.access_by::<EDGE, TARGET, VALUE>(site, stack(), shape, target, value, &mut Stream) {
+        TriedBy::Hit => {}
+        TriedBy::Other => miss::<KIND, SIZE>(addr, pc),
+        // In a function of its own, since it calls others.
+        TriedBy::Beyond => by::<KIND, SIZE, EDGE, TARGET, PREDICTED>(addr, pc, site),
     }
 }
 
@@ -333,7 +342,7 @@ fn atomic<const KIND: u8>(pc: u64, size: u8, order: u8, operands: Operands) {
         observe(pc, KIND);
     }
     // SAFETY: as in `access`.
-    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    let encoder = unsafe { &mut *ENCODER.0.get() };
     if !encoder.try_event(pc, stack(), shape, operands, &mut Stream) {
         encode_rest(pc, shape, operands);
     }
@@ -344,7 +353,7 @@ fn atomic<const KIND: u8>(pc: u64, size: u8, order: u8, operands: Operands) {
 fn missed<const KIND: u8>(pc: u64, size: u8, operands: Operands) {
     let shape = Shape::access(KIND, size, 0);
     // SAFETY: as in `access`.
-    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    let encoder = unsafe { &mut *ENCODER.0.get() };
     match encoder.missed(pc, stack(), shape, operands, &mut Stream) {
         Ok(()) => after_item(),
         Err(Full) => in_next_block(pc, shape, operands),
@@ -359,7 +368,7 @@ fn frequent<const KIND: u8>(pc: u64, parameter: u8, operands: Operands) {
         observe(pc, KIND);
     }
     // SAFETY: as in `access`.
-    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    let encoder = unsafe { &mut *ENCODER.0.get() };
     if !encoder.try_event(pc, stack(), shape, operands, &mut Stream) {
         encode_rest(pc, shape, operands);
     }
@@ -369,7 +378,7 @@ fn frequent<const KIND: u8>(pc: u64, parameter: u8, operands: Operands) {
 #[inline(never)]
 fn encode_rest(pc: u64, shape: Shape, operands: Operands) {
     // SAFETY: as in `access`.
-    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    let encoder = unsafe { &mut *ENCODER.0.get() };
     if !encoder.finds_at_once(pc, shape) {
         return encode(pc, shape, operands);
     }
@@ -392,7 +401,7 @@ fn event_of(pc: u64, shape: Shape, operands: Operands) {
 #[inline(never)]
 fn encode(pc: u64, shape: Shape, operands: Operands) {
     // SAFETY: as in `access`.
-    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    let encoder = unsafe { &mut *ENCODER.0.get() };
     match encoder.event(pc, stack(), shape, operands, &mut Stream) {
         Ok(_) => after_item(),
         Err(Full) => in_next_block(pc, shape, operands),
@@ -429,7 +438,7 @@ fn close_block() {
     // SAFETY: as in `access`.
     unsafe {
         if RING.close_block() {
-            (*EVENTS.encoder.get()).start_block();
+            (*ENCODER.0.get()).start_block();
         }
     }
 }
@@ -511,7 +520,7 @@ pub fn switch(from: Option<&Thread>, to: &Thread) {
         .running
         .store(with_tables(|tables| tables.thread(to.index.get())), Relaxed);
     // SAFETY: as in `access`.
-    unsafe { (*EVENTS.encoder.get()).switch(to.index.get(), &mut Stream) };
+    unsafe { (*ENCODER.0.get()).switch(to.index.get(), &mut Stream) };
     // The events of many short turns fill a block without any other item.
     after_item();
 }
@@ -525,7 +534,7 @@ pub fn is_waiting(thread: &Thread) -> bool {
 /// that the thread holds.
 pub fn start_over(thread: &Thread) -> Vec<Record> {
     // SAFETY: as in `access`; there is no other thread.
-    let (encoder, tables) = unsafe { (&mut *EVENTS.encoder.get(), &mut *EVENTS.tables.get()) };
+    let (encoder, tables) = unsafe { (&mut *ENCODER.0.get(), &mut *EVENTS.tables.get()) };
     encoder.start_block();
     let held = tables.objects.held_by(running());
     let stack = tables.calls.start_over(stack());

@@ -44,8 +44,9 @@ const SOCKETS: u32 = 1;
 /// Ports of the program's own sockets that are told from others.
 const MOST_PORTS: usize = 64;
 
-/// What a descriptor is.
+/// What a descriptor is. The first is a zero, so that a table of them takes no room in the file that processes load.
 #[derive(Clone, Copy)]
+#[repr(u8)]
 enum File {
     Other,
     /// A socket that is no pair's.
@@ -57,9 +58,22 @@ enum File {
     },
 }
 
-static CHANNELS: Channels = Channels {
+static DESCRIPTORS: Descriptors = Descriptors {
     files: [const { Cell::new(File::Other) }; MOST_FILES],
     numbers: [const { Cell::new(0) }; MOST_FILES],
+};
+
+/// By number.
+struct Descriptors {
+    files: [Cell<File>; MOST_FILES],
+    /// How often each number was closed, or opened after that.
+    numbers: [Cell<u32>; MOST_FILES],
+}
+
+// SAFETY: as of `Channels`.
+unsafe impl Sync for Descriptors {}
+
+static CHANNELS: Channels = Channels {
     queues: UnsafeCell::new(Vec::new()),
     objects: UnsafeCell::new(Table::with_hasher(Build)),
     polls: Cell::new(false),
@@ -70,9 +84,6 @@ static CHANNELS: Channels = Channels {
 };
 
 struct Channels {
-    files: [Cell<File>; MOST_FILES],
-    /// How often each number was closed, or opened after that.
-    numbers: [Cell<u32>; MOST_FILES],
     queues: UnsafeCell<Vec<Queue>>,
     /// Those that are no channels.
     objects: UnsafeCell<Table<Shared, shared::Object>>,
@@ -116,7 +127,7 @@ pub fn start_over() {
         queue.start_over();
     }
     shared::start_over();
-    for number in &CHANNELS.numbers {
+    for number in &DESCRIPTORS.numbers {
         if number.get() != 0 {
             number.set(0);
         }
@@ -124,11 +135,11 @@ pub fn start_over() {
 }
 
 fn file(file: c_int) -> File {
-    CHANNELS.files.get(file as usize).map_or(File::Other, Cell::get)
+    DESCRIPTORS.files.get(file as usize).map_or(File::Other, Cell::get)
 }
 
 fn set(file: c_int, is: File) {
-    if let Some(entry) = CHANNELS.files.get(file as usize)
+    if let Some(entry) = DESCRIPTORS.files.get(file as usize)
         && descriptor::is_followed()
     {
         entry.set(is);
@@ -396,7 +407,7 @@ fn opened(file: c_int, pc: usize) {
 
 /// What a number means begins.
 fn given_out(file: c_int, pc: usize) {
-    if let Some(number) = CHANNELS.numbers.get(file as usize)
+    if let Some(number) = DESCRIPTORS.numbers.get(file as usize)
         && number.get() > 0
         && is_needed()
     {
@@ -413,7 +424,7 @@ pub fn closes(file: c_int, pc: usize) {
 
 /// What a number means is about to end.
 fn ends(file: c_int, pc: usize) {
-    if let Some(number) = CHANNELS.numbers.get(file as usize)
+    if let Some(number) = DESCRIPTORS.numbers.get(file as usize)
         && is_needed()
     {
         // The other end may see that: who reads there, as the end, who writes there, as a failure.
@@ -437,7 +448,7 @@ fn count_of(file: c_int) -> u64 {
 
 /// What a call does with a descriptor depends on what the number means by now.
 fn depends_on(file: c_int, pc: usize) {
-    if let Some(number) = CHANNELS.numbers.get(file as usize)
+    if let Some(number) = DESCRIPTORS.numbers.get(file as usize)
         && is_needed()
     {
         pending::push(Record::AtomicLoad {
