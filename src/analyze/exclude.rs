@@ -485,7 +485,7 @@ mod tests {
         ops.push((1, write(2)));
         let (cell, value) = if waits { (2, 1) } else { (3, 0) };
         ops.push((0, Op::Read { mem: mem(cell), value }));
-        ops.extend([(0, write(4)); 2 * FAR as usize]);
+        ops.extend(std::iter::repeat_n((0, write(4)), 2 * FAR as usize));
         let first = (ops.len() as u32).next_multiple_of(NEIGHBORS);
         ops.resize(first as usize, (0, write(4)));
         ops.extend([(0, write(1)); WRITES as usize]);

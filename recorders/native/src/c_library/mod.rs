@@ -5,6 +5,7 @@ pub mod channels;
 #[macro_use]
 mod library;
 mod copies;
+mod cpp;
 mod epoll;
 pub mod files;
 mod format;
@@ -28,4 +29,3 @@ mod stream_locks;
 mod strings;
 mod system;
 mod temporary;
-mod thread_objects;

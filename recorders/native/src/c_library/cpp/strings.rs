@@ -1,0 +1,302 @@
+//! `std::string`, in the form that it has since C++11.
+//!
+//! Its short contents lie in itself, longer ones in a block. What a call may look at and what it changes, its arguments
+//! say; where the contents lie afterwards, the string itself.
+
+#![expect(non_snake_case, reason = "the names of C++'s functions are mangled")]
+
+use crate::c_library::library::reads_text;
+use crate::runtime::accesses::{reads, writes};
+use core::ptr;
+use libc::c_char;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Text {
+    data: *const u8,
+    len: usize,
+    /// Short contents; of longer ones, how many there may be, and nothing.
+    local: [usize; 2],
+}
+
+impl Text {
+    unsafe fn is_short(this: *const Text) -> bool {
+        // SAFETY: the program's own string.
+        unsafe { ptr::eq((*this).data, (&raw const (*this).local).cast()) }
+    }
+}
+
+/// What a call takes characters from.
+enum Source {
+    Nothing,
+    /// A string.
+    Text(usize),
+    /// So many characters at most, from some place of it on.
+    Part(usize, usize, usize),
+    /// So many characters.
+    Chars(usize, usize),
+    /// Characters up to the first that is zero.
+    CString(usize),
+}
+use Source::{CString, Chars, Nothing, Part};
+
+unsafe fn reads_source(source: Source, pc: usize) {
+    let part = match source {
+        Nothing => return,
+        Chars(chars, len) => return reads(chars as *const u8, len, pc),
+        // SAFETY: the program's own characters.
+        CString(chars) => return unsafe { reads_text(chars as *const c_char, pc) },
+        Source::Text(text) => (text, 0, usize::MAX),
+        Part(text, from, len) => (text, from, len),
+    };
+    let (text, from, len) = (part.0 as *const Text, part.1, part.2);
+    reads(text, 2 * size_of::<usize>(), pc);
+    // SAFETY: the program's own string; what lies behind its end, a call refuses.
+    unsafe {
+        let Text { data, len: all, .. } = *text;
+        if from <= all {
+            reads(data.add(from), len.min(all - from), pc);
+        }
+    }
+}
+
+/// A call is about to change a string, of which it looks at where the contents are, and how many there may be.
+unsafe fn before_change(text: *const Text, pc: usize) -> Text {
+    reads(text, 2 * size_of::<usize>(), pc);
+    // SAFETY: the program's own string.
+    unsafe {
+        if !Text::is_short(text) {
+            reads(&raw const (*text).local[0], size_of::<usize>(), pc);
+        }
+        *text
+    }
+}
+
+/// It has changed the string from some place on, or moved all of it to a new block.
+unsafe fn changed(text: *const Text, before: &Text, from: usize, pc: usize) {
+    // SAFETY: the program's own string.
+    let now = unsafe { *text };
+    let is_new = now.data != before.data;
+    // SAFETY: as above.
+    unsafe {
+        if is_new {
+            writes(&raw const (*text).data, size_of::<usize>(), pc);
+            if !Text::is_short(text) {
+                writes(&raw const (*text).local[0], size_of::<usize>(), pc);
+            }
+        }
+        let from = if is_new { 0 } else { from };
+        if from <= now.len {
+            writes(&raw const (*text).len, size_of::<usize>(), pc);
+            writes(now.data.add(from), now.len - from + 1, pc);
+        }
+    }
+}
+
+/// A string is there, where there was nothing.
+unsafe fn was_made(text: *const Text, pc: usize) {
+    // SAFETY: the program's own string.
+    unsafe {
+        writes(text, 2 * size_of::<usize>(), pc);
+        if !Text::is_short(text) {
+            writes(&raw const (*text).local[0], size_of::<usize>(), pc);
+        }
+        writes((*text).data, (*text).len + 1, pc);
+    }
+}
+
+/// All that a string itself holds.
+unsafe fn reads_itself(text: *const Text, pc: usize) {
+    reads(text, 2 * size_of::<usize>(), pc);
+    // SAFETY: the program's own string.
+    unsafe {
+        if Text::is_short(text) {
+            reads((*text).data, (*text).len + 1, pc);
+        } else {
+            reads(&raw const (*text).local[0], size_of::<usize>(), pc);
+        }
+    }
+}
+
+/// It holds something else, or is empty.
+unsafe fn wrote_itself(text: *const Text, pc: usize) {
+    writes(text, 2 * size_of::<usize>(), pc);
+    // SAFETY: the program's own string.
+    unsafe {
+        if Text::is_short(text) {
+            writes((*text).data, (*text).len + 1, pc);
+        } else {
+            writes(&raw const (*text).local[0], size_of::<usize>(), pc);
+        }
+    }
+}
+
+/// Calls that change a string: what they take characters from, and from which place on they change it, by its length and
+/// their arguments.
+macro_rules! changes {
+    ($($name:ident: |$len:ident, $a:ident, $b:ident, $c:ident, $d:ident| $source:expr, $from:expr;)*) => {
+        library! { $(
+            $name(text: *mut Text, $a: usize, $b: usize, $c: usize, $d: usize) -> usize, "r9": slow {
+                let before = before_change(text, pc);
+                let $len = before.len;
+                let from: usize = $from;
+                reads_source($source, pc);
+                let _ = ($len, $a, $b, $c, $d);
+            } (result, pc) {
+                changed(text, &before, from, pc);
+            }
+        )* }
+    };
+}
+
+/// Calls that make a string.
+macro_rules! makes {
+    ($($name:ident: |$a:ident, $b:ident, $c:ident| $source:expr;)*) => {
+        library! { $(
+            $name(text: *mut Text, $a: usize, $b: usize, $c: usize) -> usize, "r8": slow {
+                reads_source($source, pc);
+                let _ = ($a, $b, $c);
+            } (result, pc) {
+                was_made(text, pc);
+            }
+        )* }
+    };
+}
+
+changes! {
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_assignERKS4_: |len, a, b, c, d| Source::Text(a), 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSERKS4_: |len, a, b, c, d| Source::Text(a), 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignERKS4_: |len, a, b, c, d| Source::Text(a), 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignERKS4_mm: |len, a, b, c, d| Part(a, b, c), 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignEPKc: |len, a, b, c, d| CString(a), 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignEPKcm: |len, a, b, c, d| Chars(a, b), 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignEmc: |len, a, b, c, d| Nothing, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSEPKc: |len, a, b, c, d| CString(a), 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSEc: |len, a, b, c, d| Nothing, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_appendEPKcm: |len, a, b, c, d| Chars(a, b), len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEPKcm: |len, a, b, c, d| Chars(a, b), len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEPKc: |len, a, b, c, d| CString(a), len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEpLEPKc: |len, a, b, c, d| CString(a), len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendERKS4_: |len, a, b, c, d| Source::Text(a), len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEpLERKS4_: |len, a, b, c, d| Source::Text(a), len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendERKS4_mm: |len, a, b, c, d| Part(a, b, c), len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEmc: |len, a, b, c, d| Nothing, len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9push_backEc: |len, a, b, c, d| Nothing, len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEpLEc: |len, a, b, c, d| Nothing, len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE10_M_replaceEmmPKcm: |len, a, b, c, d| Chars(c, d), a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmPKcm: |len, a, b, c, d| Chars(c, d), a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmPKc: |len, a, b, c, d| CString(c), a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmRKS4_: |len, a, b, c, d| Source::Text(c), a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmmc: |len, a, b, c, d| Nothing, a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE14_M_replace_auxEmmmc: |len, a, b, c, d| Nothing, a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmPKc: |len, a, b, c, d| CString(b), a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmPKcm: |len, a, b, c, d| Chars(b, c), a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmRKS4_: |len, a, b, c, d| Source::Text(b), a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmRKS4_mm: |len, a, b, c, d| Part(b, c, d), a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmmc: |len, a, b, c, d| Nothing, a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5eraseEmm: |len, a, b, c, d| Nothing, a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE8_M_eraseEmm: |len, a, b, c, d| Nothing, a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE8pop_backEv: |len, a, b, c, d| Nothing, len.saturating_sub(1);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5clearEv: |len, a, b, c, d| Nothing, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6resizeEm: |len, a, b, c, d| Nothing, len.min(a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6resizeEmc: |len, a, b, c, d| Nothing, len.min(a);
+    // To reserve room, or give it back.
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7reserveEm: |len, a, b, c, d| Nothing, usize::MAX;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7reserveEv: |len, a, b, c, d| Nothing, usize::MAX;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE13shrink_to_fitEv: |len, a, b, c, d| Nothing, usize::MAX;
+}
+
+makes! {
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1ERKS4_: |a, b, c| Source::Text(a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2ERKS4_: |a, b, c| Source::Text(a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1ERKS4_mm: |a, b, c| Part(a, b, c);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2ERKS4_mm: |a, b, c| Part(a, b, c);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1EPKcRKS3_: |a, b, c| CString(a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2EPKcRKS3_: |a, b, c| CString(a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1EPKcmRKS3_: |a, b, c| Chars(a, b);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2EPKcmRKS3_: |a, b, c| Chars(a, b);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1EmcRKS3_: |a, b, c| Nothing;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2EmcRKS3_: |a, b, c| Nothing;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1Ev: |a, b, c| Nothing;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2Ev: |a, b, c| Nothing;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE12_M_constructEmc: |a, b, c| Nothing;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE12_M_constructIPKcEEvT_S8_St20forward_iterator_tag: |a, b, c| Chars(a, b.wrapping_sub(a));
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE12_M_constructIPcEEvT_S7_St20forward_iterator_tag: |a, b, c| Chars(a, b.wrapping_sub(a));
+}
+
+library! {
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1EOS4_(text: *mut Text, other: *mut Text) -> usize, "rdx": quick {
+        reads_itself(other, pc);
+    } (result, pc) {
+        wrote_itself(text, pc);
+        wrote_itself(other, pc);
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2EOS4_(text: *mut Text, other: *mut Text) -> usize, "rdx": quick {
+        reads_itself(other, pc);
+    } (result, pc) {
+        wrote_itself(text, pc);
+        wrote_itself(other, pc);
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSEOS4_(text: *mut Text, other: *mut Text) -> usize, "rdx": slow {
+        reads_itself(other, pc);
+        reads_itself(text, pc);
+    } (result, pc) {
+        if text != other {
+            wrote_itself(text, pc);
+            wrote_itself(other, pc);
+        }
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignEOS4_(text: *mut Text, other: *mut Text) -> usize, "rdx": slow {
+        reads_itself(other, pc);
+        reads_itself(text, pc);
+    } (result, pc) {
+        if text != other {
+            wrote_itself(text, pc);
+            wrote_itself(other, pc);
+        }
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4swapERS4_(text: *mut Text, other: *mut Text) -> usize, "rdx": slow {
+        reads_itself(other, pc);
+        reads_itself(text, pc);
+    } (result, pc) {
+        if text != other {
+            wrote_itself(text, pc);
+            wrote_itself(other, pc);
+        }
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEED1Ev(text: *mut Text) -> usize, "rsi": slow {
+        reads(text, size_of::<usize>(), pc);
+        if !Text::is_short(text) { reads(&raw const (*text).local[0], size_of::<usize>(), pc); }
+    } (result, pc) {}
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEED2Ev(text: *mut Text) -> usize, "rsi": slow {
+        reads(text, size_of::<usize>(), pc);
+        if !Text::is_short(text) { reads(&raw const (*text).local[0], size_of::<usize>(), pc); }
+    } (result, pc) {}
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE10_M_disposeEv(text: *mut Text) -> usize, "rsi": slow {
+        reads(text, size_of::<usize>(), pc);
+        if !Text::is_short(text) { reads(&raw const (*text).local[0], size_of::<usize>(), pc); }
+    } (result, pc) {}
+    // What is made where a string's contents move: the room that is asked for, which may become more.
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_createERmm(text: *mut Text, room: *mut usize, before: usize) -> usize, "rcx": slow {
+        reads(room, size_of::<usize>(), pc);
+        let asked = *room;
+    } (result, pc) {
+        if *room != asked { writes(room, size_of::<usize>(), pc); }
+    }
+    // All but some characters move to a new block, with others in their place; how many there are is told later.
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_mutateEmmPKcm(text: *mut Text, from: usize, old: usize, chars: *const u8, new: usize) -> usize, "r9": slow {
+        let before = before_change(text, pc);
+        let behind = before.len - from - old;
+        reads(before.data, from, pc);
+        reads(before.data.add(from + old), behind, pc);
+        if !chars.is_null() { reads(chars, new, pc); }
+    } (result, pc) {
+        writes(&raw const (*text).data, size_of::<usize>(), pc);
+        writes(&raw const (*text).local[0], size_of::<usize>(), pc);
+        let data = (*text).data;
+        writes(data, from, pc);
+        let with = if chars.is_null() { 0 } else { new };
+        writes(data.add(from), with, pc);
+        writes(data.add(from + new), behind, pc);
+    }
+}
