@@ -186,6 +186,27 @@ fn the_handle_that_a_join_of_cpp_clears_is_explained() {
     }
 }
 
+/// Each of its lists, trees and strings is looked at by both threads: what nobody recorded would pin them.
+#[test]
+fn what_the_standard_library_does_to_lists_trees_and_strings_is_recorded() {
+    for level in ["-O1", "-O2"] {
+        let program = Program::compile(
+            "containers",
+            &format!("containers{level}"),
+            &["-fsanitize=thread", level],
+        );
+        for seed in 1..=6 {
+            let seed = format!("--seed={seed}");
+            let (mut record, file) = program.recorder(&seed, &["--policy=random", &seed], &[]);
+            let output = record.output().expect("witness runs");
+            assert_eq!(output.status.code(), Some(0), "{level} {seed}: {output:?}");
+            let trace = witness::trace::Trace::open(&file).expect("a trace");
+            let pinned: Vec<_> = trace.events().filter(|&event| trace.pin(event).is_some()).collect();
+            assert!(trace.threads() == 3 && pinned.is_empty(), "{level} {seed}: {pinned:?}");
+        }
+    }
+}
+
 #[test]
 fn threads_and_their_names() {
     for recorded in Program::instrumented("threads", "threads").record_often() {

@@ -217,6 +217,8 @@ makes! {
     _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2EPKcmRKS3_: |a, b, c| Chars(a, b);
     _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1EmcRKS3_: |a, b, c| Nothing;
     _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2EmcRKS3_: |a, b, c| Nothing;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1ERKS3_: |a, b, c| Nothing;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2ERKS3_: |a, b, c| Nothing;
     _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1Ev: |a, b, c| Nothing;
     _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2Ev: |a, b, c| Nothing;
     _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE12_M_constructEmc: |a, b, c| Nothing;
@@ -298,5 +300,170 @@ library! {
         let with = if chars.is_null() { 0 } else { new };
         writes(data.add(from), with, pc);
         writes(data.add(from + new), behind, pc);
+    }
+}
+
+// Steps of the above that unoptimized programs take themselves.
+library! {
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE12_Alloc_hiderC1EPcRKS3_(text: *mut Text, data: *mut u8, from: *const u8) -> usize, "rcx": quick {
+
+    } (result, pc) {
+        writes(text, size_of::<usize>(), pc);
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE12_Alloc_hiderC2EPcRKS3_(text: *mut Text, data: *mut u8, from: *const u8) -> usize, "rcx": quick {
+
+    } (result, pc) {
+        writes(text, size_of::<usize>(), pc);
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7_M_dataEPc(text: *mut Text, data: *mut u8) -> usize, "rdx": quick {
+
+    } (result, pc) {
+        writes(text, size_of::<usize>(), pc);
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE11_M_capacityEm(text: *mut Text, room: usize) -> usize, "rdx": quick {
+
+    } (result, pc) {
+        writes(&raw const (*text).local[0], size_of::<usize>(), pc);
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_lengthEm(text: *mut Text, len: usize) -> usize, "rdx": quick {
+
+    } (result, pc) {
+        writes(&raw const (*text).len, size_of::<usize>(), pc);
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE13_M_set_lengthEm(text: *mut Text, len: usize) -> usize, "rdx": quick {
+        reads(text, size_of::<usize>(), pc);
+    } (result, pc) {
+        writes(&raw const (*text).len, size_of::<usize>(), pc); writes((*text).data.add(len), 1, pc);
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE13_S_copy_charsEPcPKcS7_(to: *mut u8, from: *const u8, end: *const u8) -> usize, "rcx": quick {
+        reads(from, end as usize - from as usize, pc);
+    } (result, pc) {
+        writes(to, end as usize - from as usize, pc);
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE13_S_copy_charsEPcS5_S5_(to: *mut u8, from: *const u8, end: *const u8) -> usize, "rcx": quick {
+        reads(from, end as usize - from as usize, pc);
+    } (result, pc) {
+        writes(to, end as usize - from as usize, pc);
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7_S_copyEPcPKcm(to: *mut u8, from: *const u8, len: usize) -> usize, "rcx": quick {
+        reads(from, len, pc);
+    } (result, pc) {
+        writes(to, len, pc);
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7_S_moveEPcPKcm(to: *mut u8, from: *const u8, len: usize) -> usize, "rcx": quick {
+        reads(from, len, pc);
+    } (result, pc) {
+        writes(to, len, pc);
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_S_assignEPcmc(to: *mut u8, len: usize, of: usize) -> usize, "rcx": quick {
+
+    } (result, pc) {
+        writes(to, len, pc);
+    }
+}
+
+// Where its contents are, and how many.
+library! {
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4sizeEv(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(&raw const (*text).len, size_of::<usize>(), pc);
+    } (result, pc) {}
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6lengthEv(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(&raw const (*text).len, size_of::<usize>(), pc);
+    } (result, pc) {}
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5emptyEv(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(&raw const (*text).len, size_of::<usize>(), pc);
+    } (result, pc) {}
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4dataEv(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(text, size_of::<usize>(), pc);
+    } (result, pc) {}
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4dataEv(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(text, size_of::<usize>(), pc);
+    } (result, pc) {}
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5c_strEv(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(text, size_of::<usize>(), pc);
+    } (result, pc) {}
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7_M_dataEv(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(text, size_of::<usize>(), pc);
+    } (result, pc) {}
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5beginEv(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(text, size_of::<usize>(), pc);
+    } (result, pc) {}
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5beginEv(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(text, size_of::<usize>(), pc);
+    } (result, pc) {}
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE3endEv(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(text, 2 * size_of::<usize>(), pc);
+    } (result, pc) {}
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE3endEv(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(text, 2 * size_of::<usize>(), pc);
+    } (result, pc) {}
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEixEm(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(text, size_of::<usize>(), pc);
+    } (result, pc) {}
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEixEm(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(text, size_of::<usize>(), pc);
+    } (result, pc) {}
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5frontEv(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(text, size_of::<usize>(), pc);
+    } (result, pc) {}
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5frontEv(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(text, size_of::<usize>(), pc);
+    } (result, pc) {}
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE2atEm(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(text, 2 * size_of::<usize>(), pc);
+    } (result, pc) {}
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE2atEm(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(text, 2 * size_of::<usize>(), pc);
+    } (result, pc) {}
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4backEv(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(text, 2 * size_of::<usize>(), pc);
+    } (result, pc) {}
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4backEv(text: *const Text, at: usize) -> usize, "rdx": quick {
+        reads(text, 2 * size_of::<usize>(), pc);
+    } (result, pc) {}
+}
+
+// What is compared, where all characters count as read, wherever the first difference is; and what is taken out or put in.
+library! {
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7compareEPKc(text: *const Text, other: *const c_char) -> usize, "rdx": quick {
+        reads_source(Source::Text(text as usize), pc);
+        reads_text(other, pc);
+    } (result, pc) {}
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7compareERKS4_(text: *const Text, other: *const Text) -> usize, "rdx": quick {
+        reads_source(Source::Text(text as usize), pc);
+        reads_source(Source::Text(other as usize), pc);
+    } (result, pc) {}
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7compareEmmPKc(text: *const Text, from: usize, len: usize, other: *const c_char) -> usize, "r8": quick {
+        reads_source(Part(text as usize, from, len), pc);
+        reads_text(other, pc);
+    } (result, pc) {}
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7compareEmmRKS4_(text: *const Text, from: usize, len: usize, other: *const Text) -> usize, "r8": quick {
+        reads_source(Part(text as usize, from, len), pc);
+        reads_source(Source::Text(other as usize), pc);
+    } (result, pc) {}
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6substrEmm(new: *mut Text, text: *const Text, from: usize, len: usize) -> usize, "r8": slow {
+        reads_source(Part(text as usize, from, len), pc);
+    } (result, pc) {
+        was_made(new, pc);
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEN9__gnu_cxx17__normal_iteratorIPKcS4_EEc(text: *mut Text, at: usize, one: usize) -> usize, "rcx": slow {
+        let before = before_change(text, pc);
+    } (result, pc) {
+        changed(text, &before, at - before.data as usize, pc);
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEN9__gnu_cxx17__normal_iteratorIPKcS4_EEmc(text: *mut Text, at: usize, many: usize, one: usize) -> usize, "r8": slow {
+        let before = before_change(text, pc);
+    } (result, pc) {
+        changed(text, &before, at - before.data as usize, pc);
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5eraseEN9__gnu_cxx17__normal_iteratorIPKcS4_EE(text: *mut Text, at: usize) -> usize, "rdx": slow {
+        let before = before_change(text, pc);
+    } (result, pc) {
+        changed(text, &before, at - before.data as usize, pc);
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5eraseEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_(text: *mut Text, at: usize, until: usize) -> usize, "rcx": slow {
+        let before = before_change(text, pc);
+    } (result, pc) {
+        changed(text, &before, at - before.data as usize, pc);
     }
 }

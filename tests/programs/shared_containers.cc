@@ -1,0 +1,43 @@
+// A map, a list and strings under a lock, whose nodes and characters libstdc++ changes, which is not instrumented; and a
+// counter that is forgotten. What the library does is recorded, so the lock's sections may change places, and the counter
+// races.
+#include <cstdio>
+#include <list>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+std::mutex lock;
+std::map<int, std::string> names;
+std::list<int> order;
+int counted;
+
+static void work(int from)
+{
+    for (int number = from; number < from + 12; number += 2) {
+        {
+            std::lock_guard<std::mutex> guard(lock);
+            std::string name = "number ";
+            name += std::to_string(number);
+            names[number] = name + " of a few";
+            order.push_back(number);
+            if (number % 6 == 0) {
+                names.erase(order.front());
+                order.pop_front();
+            }
+        }
+        counted++; /* @count */
+    }
+}
+
+int main()
+{
+    std::thread one(work, 0), other(work, 1);
+    one.join();
+    other.join();
+    size_t all = 0;
+    for (auto &name : names)
+        all += name.second.size();
+    printf("%zu %zu\n", all, order.size());
+}
