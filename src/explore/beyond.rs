@@ -56,17 +56,27 @@ const PROCESSES: [&str; 8] = [
 ];
 
 /// Families that are recorded, or keep nothing: by the beginning of the name.
-const FAMILIES: [&str; 34] = [
+const FAMILIES: [&str; 44] = [
     "AnnotateHappens",
     "AnnotateRWLock",
     "GOMP_",
     "ITM_",
     "Unwind_",
     "VERIFIER_",
+    "ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE",
     "ZNSo",
     "ZNSt18condition_variable",
     "ZNSt6thread",
+    "ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE",
+    "ZNSt8__detail15_List_node_base",
+    "ZSt17__throw",
+    "ZSt18_Rb_tree_",
+    "ZSt19__throw",
     "ZSt20__throw",
+    "ZSt24__throw",
+    "ZSt28_Rb_tree_",
+    "ZSt28__throw",
+    "ZSt29_Rb_tree_",
     "ZSt4cerr",
     "ZSt4cout",
     "ZSt4endl",

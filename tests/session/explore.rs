@@ -55,6 +55,13 @@ fn programs_without_a_race_are_exhausted() {
     }
 }
 
+#[test]
+fn a_program_with_containers_of_cpp_is_exhausted() {
+    let (_, outcome) = explore("map-of-names", "session/programs/map_of_names.cc", &[], &[]);
+    let outcome = outcome.expect(&[0]).unwrap();
+    assert!(outcome.stdout.contains("\nEXHAUSTED: "), "{}", outcome.stdout);
+}
+
 /// What a thread does before the other one has set the flag, no run shows: it waits where nothing is recorded.
 #[test]
 fn a_branch_that_no_run_comes_to_is_not_covered() {
