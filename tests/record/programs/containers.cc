@@ -84,7 +84,7 @@ static void change_text(unsigned &seed)
 {
     std::string copy = text, model = text;
     size_t at = text.empty() ? 0 : rand_r(&seed) % text.size();
-    switch (rand_r(&seed) % 16) {
+    switch (rand_r(&seed) % 20) {
     case 0:
         text += "some more characters";
         model = copy + "some more characters";
@@ -153,6 +153,28 @@ static void change_text(unsigned &seed)
         text.insert(0, 2, '-');
         model = "--" + model + "...";
         break;
+    case 15:
+        text.replace(text.begin(), text.begin() + at, "by places");
+        model = "by places" + copy.substr(at);
+        break;
+    case 16:
+        text.insert(text.begin() + at, 'q');
+        if (!copy.empty())
+            text.erase(text.begin());
+        check(text.size() == copy.size() + copy.empty());
+        model = text;
+        break;
+    case 17:
+        text.append({'a', 'b'});
+        model = copy + "ab";
+        break;
+    case 18: {
+        std::string part(text, at), whole(text.begin(), text.end());
+        char taken[8] = "";
+        text.copy(taken, 7, at);
+        check(whole == text && part == text.substr(at) && part.compare(0, 7, taken) == 0);
+        break;
+    }
     default:
         if (!text.empty()) {
             text.pop_back();

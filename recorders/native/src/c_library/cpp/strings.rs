@@ -134,14 +134,14 @@ unsafe fn wrote_itself(text: *const Text, pc: usize) {
 /// Calls that change a string: what they take characters from, and from which place on they change it, by its length and
 /// their arguments.
 macro_rules! changes {
-    ($($name:ident: |$len:ident, $a:ident, $b:ident, $c:ident, $d:ident| $source:expr, $from:expr;)*) => {
+    ($($name:ident: |$len:ident, $data:ident, $a:ident, $b:ident, $c:ident, $d:ident| $source:expr, $from:expr;)*) => {
         library! { $(
             $name(text: *mut Text, $a: usize, $b: usize, $c: usize, $d: usize) -> usize, "r9": slow {
                 let before = before_change(text, pc);
-                let $len = before.len;
+                let ($len, $data) = (before.len, before.data as usize);
                 let from: usize = $from;
                 reads_source($source, pc);
-                let _ = ($len, $a, $b, $c, $d);
+                let _ = ($len, $data, $a, $b, $c, $d);
             } (result, pc) {
                 changed(text, &before, from, pc);
             }
@@ -164,49 +164,96 @@ macro_rules! makes {
 }
 
 changes! {
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_assignERKS4_: |len, a, b, c, d| Source::Text(a), 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSERKS4_: |len, a, b, c, d| Source::Text(a), 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignERKS4_: |len, a, b, c, d| Source::Text(a), 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignERKS4_mm: |len, a, b, c, d| Part(a, b, c), 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignEPKc: |len, a, b, c, d| CString(a), 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignEPKcm: |len, a, b, c, d| Chars(a, b), 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignEmc: |len, a, b, c, d| Nothing, 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSEPKc: |len, a, b, c, d| CString(a), 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSEc: |len, a, b, c, d| Nothing, 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_appendEPKcm: |len, a, b, c, d| Chars(a, b), len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEPKcm: |len, a, b, c, d| Chars(a, b), len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEPKc: |len, a, b, c, d| CString(a), len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEpLEPKc: |len, a, b, c, d| CString(a), len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendERKS4_: |len, a, b, c, d| Source::Text(a), len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEpLERKS4_: |len, a, b, c, d| Source::Text(a), len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendERKS4_mm: |len, a, b, c, d| Part(a, b, c), len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEmc: |len, a, b, c, d| Nothing, len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9push_backEc: |len, a, b, c, d| Nothing, len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEpLEc: |len, a, b, c, d| Nothing, len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE10_M_replaceEmmPKcm: |len, a, b, c, d| Chars(c, d), a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmPKcm: |len, a, b, c, d| Chars(c, d), a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmPKc: |len, a, b, c, d| CString(c), a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmRKS4_: |len, a, b, c, d| Source::Text(c), a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmmc: |len, a, b, c, d| Nothing, a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE14_M_replace_auxEmmmc: |len, a, b, c, d| Nothing, a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmPKc: |len, a, b, c, d| CString(b), a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmPKcm: |len, a, b, c, d| Chars(b, c), a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmRKS4_: |len, a, b, c, d| Source::Text(b), a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmRKS4_mm: |len, a, b, c, d| Part(b, c, d), a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmmc: |len, a, b, c, d| Nothing, a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5eraseEmm: |len, a, b, c, d| Nothing, a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE8_M_eraseEmm: |len, a, b, c, d| Nothing, a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE8pop_backEv: |len, a, b, c, d| Nothing, len.saturating_sub(1);
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5clearEv: |len, a, b, c, d| Nothing, 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6resizeEm: |len, a, b, c, d| Nothing, len.min(a);
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6resizeEmc: |len, a, b, c, d| Nothing, len.min(a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_assignERKS4_: |len, data, a, b, c, d| Source::Text(a), 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSERKS4_: |len, data, a, b, c, d| Source::Text(a), 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignERKS4_: |len, data, a, b, c, d| Source::Text(a), 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignERKS4_mm: |len, data, a, b, c, d| Part(a, b, c), 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignEPKc: |len, data, a, b, c, d| CString(a), 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignEPKcm: |len, data, a, b, c, d| Chars(a, b), 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignEmc: |len, data, a, b, c, d| Nothing, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSEPKc: |len, data, a, b, c, d| CString(a), 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSEc: |len, data, a, b, c, d| Nothing, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_appendEPKcm: |len, data, a, b, c, d| Chars(a, b), len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEPKcm: |len, data, a, b, c, d| Chars(a, b), len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEPKc: |len, data, a, b, c, d| CString(a), len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEpLEPKc: |len, data, a, b, c, d| CString(a), len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendERKS4_: |len, data, a, b, c, d| Source::Text(a), len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEpLERKS4_: |len, data, a, b, c, d| Source::Text(a), len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendERKS4_mm: |len, data, a, b, c, d| Part(a, b, c), len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEmc: |len, data, a, b, c, d| Nothing, len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9push_backEc: |len, data, a, b, c, d| Nothing, len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEpLEc: |len, data, a, b, c, d| Nothing, len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE10_M_replaceEmmPKcm: |len, data, a, b, c, d| Chars(c, d), a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmPKcm: |len, data, a, b, c, d| Chars(c, d), a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmPKc: |len, data, a, b, c, d| CString(c), a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmRKS4_: |len, data, a, b, c, d| Source::Text(c), a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmmc: |len, data, a, b, c, d| Nothing, a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE14_M_replace_auxEmmmc: |len, data, a, b, c, d| Nothing, a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmPKc: |len, data, a, b, c, d| CString(b), a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmPKcm: |len, data, a, b, c, d| Chars(b, c), a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmRKS4_: |len, data, a, b, c, d| Source::Text(b), a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmRKS4_mm: |len, data, a, b, c, d| Part(b, c, d), a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmmc: |len, data, a, b, c, d| Nothing, a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5eraseEmm: |len, data, a, b, c, d| Nothing, a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE8_M_eraseEmm: |len, data, a, b, c, d| Nothing, a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE8pop_backEv: |len, data, a, b, c, d| Nothing, len.saturating_sub(1);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5clearEv: |len, data, a, b, c, d| Nothing, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6resizeEm: |len, data, a, b, c, d| Nothing, len.min(a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6resizeEmc: |len, data, a, b, c, d| Nothing, len.min(a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5eraseEN9__gnu_cxx17__normal_iteratorIPcS4_EE: |len, data, a, b, c, d| Nothing, a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5eraseEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_: |len, data, a, b, c, d| Nothing, a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendESt16initializer_listIcE: |len, data, a, b, c, d| Chars(a, b), len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignESt16initializer_listIcE: |len, data, a, b, c, d| Chars(a, b), 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEN9__gnu_cxx17__normal_iteratorIPKcS4_EESt16initializer_listIcE: |len, data, a, b, c, d| Chars(b, c), a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEN9__gnu_cxx17__normal_iteratorIPcS4_EESt16initializer_listIcE: |len, data, a, b, c, d| Chars(b, c), a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEN9__gnu_cxx17__normal_iteratorIPcS4_EEc: |len, data, a, b, c, d| Nothing, a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEN9__gnu_cxx17__normal_iteratorIPcS4_EEmc: |len, data, a, b, c, d| Nothing, a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertIN9__gnu_cxx17__normal_iteratorIPcS4_EEEEvS9_T_SA_: |len, data, a, b, c, d| Chars(b, c - b), a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_NS6_IPcS4_EESB_: |len, data, a, b, c, d| Chars(c, d - c), a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_PcSA_: |len, data, a, b, c, d| Chars(c, d - c), a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_RKS4_: |len, data, a, b, c, d| Source::Text(c), a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_S8_: |len, data, a, b, c, d| CString(c), a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_S8_S8_: |len, data, a, b, c, d| Chars(c, d - c), a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_S8_m: |len, data, a, b, c, d| Chars(c, d), a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_S9_S9_: |len, data, a, b, c, d| Chars(c, d - c), a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_St16initializer_listIcE: |len, data, a, b, c, d| Chars(c, d), a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_mc: |len, data, a, b, c, d| Nothing, a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_NS6_IPKcS4_EESB_: |len, data, a, b, c, d| Chars(c, d - c), a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_PKc: |len, data, a, b, c, d| CString(c), a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_PKcSA_: |len, data, a, b, c, d| Chars(c, d - c), a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_PKcm: |len, data, a, b, c, d| Chars(c, d), a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_RKS4_: |len, data, a, b, c, d| Source::Text(c), a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_S7_S7_: |len, data, a, b, c, d| Chars(c, d - c), a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_S8_S8_: |len, data, a, b, c, d| Chars(c, d - c), a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_mc: |len, data, a, b, c, d| Nothing, a - data;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSESt16initializer_listIcE: |len, data, a, b, c, d| Chars(a, b), 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEpLESt16initializer_listIcE: |len, data, a, b, c, d| Chars(a, b), len;
     // To reserve room, or give it back.
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7reserveEm: |len, a, b, c, d| Nothing, usize::MAX;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7reserveEv: |len, a, b, c, d| Nothing, usize::MAX;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE13shrink_to_fitEv: |len, a, b, c, d| Nothing, usize::MAX;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7reserveEm: |len, data, a, b, c, d| Nothing, usize::MAX;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7reserveEv: |len, data, a, b, c, d| Nothing, usize::MAX;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE13shrink_to_fitEv: |len, data, a, b, c, d| Nothing, usize::MAX;
 }
 
 makes! {
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE12_M_constructIN9__gnu_cxx17__normal_iteratorIPKcS4_EEEEvT_SB_St20forward_iterator_tag: |a, b, c| Chars(a, b - a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE12_M_constructIN9__gnu_cxx17__normal_iteratorIPcS4_EEEEvT_SA_St20forward_iterator_tag: |a, b, c| Chars(a, b - a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE18_M_construct_aux_2Emc: |a, b, c| Nothing;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1ENS4_12__sv_wrapperERKS3_: |a, b, c| Chars(b, a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1ERKS4_RKS3_: |a, b, c| Source::Text(a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1ERKS4_mRKS3_: |a, b, c| Part(a, b, usize::MAX);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1ERKS4_mmRKS3_: |a, b, c| Part(a, b, c);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1ESt16initializer_listIcERKS3_: |a, b, c| Chars(a, b);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1IN9__gnu_cxx17__normal_iteratorIPcS4_EEvEET_SA_RKS3_: |a, b, c| Chars(a, b - a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1IPKcvEET_S8_RKS3_: |a, b, c| Chars(a, b - a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1IPcvEET_S7_RKS3_: |a, b, c| Chars(a, b - a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2ENS4_12__sv_wrapperERKS3_: |a, b, c| Chars(b, a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2ERKS4_RKS3_: |a, b, c| Source::Text(a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2ERKS4_mRKS3_: |a, b, c| Part(a, b, usize::MAX);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2ERKS4_mmRKS3_: |a, b, c| Part(a, b, c);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2ESt16initializer_listIcERKS3_: |a, b, c| Chars(a, b);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2IN9__gnu_cxx17__normal_iteratorIPcS4_EEvEET_SA_RKS3_: |a, b, c| Chars(a, b - a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2IPKcvEET_S8_RKS3_: |a, b, c| Chars(a, b - a);
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2IPcvEET_S7_RKS3_: |a, b, c| Chars(a, b - a);
     _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1ERKS4_: |a, b, c| Source::Text(a);
     _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2ERKS4_: |a, b, c| Source::Text(a);
     _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1ERKS4_mm: |a, b, c| Part(a, b, c);
@@ -233,7 +280,19 @@ library! {
         wrote_itself(text, pc);
         wrote_itself(other, pc);
     }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1EOS4_RKS3_(text: *mut Text, other: *mut Text, with: usize) -> usize, "rcx": quick {
+        reads_itself(other, pc);
+    } (result, pc) {
+        wrote_itself(text, pc);
+        wrote_itself(other, pc);
+    }
     _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2EOS4_(text: *mut Text, other: *mut Text) -> usize, "rdx": quick {
+        reads_itself(other, pc);
+    } (result, pc) {
+        wrote_itself(text, pc);
+        wrote_itself(other, pc);
+    }
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC2EOS4_RKS3_(text: *mut Text, other: *mut Text, with: usize) -> usize, "rcx": quick {
         reads_itself(other, pc);
     } (result, pc) {
         wrote_itself(text, pc);
@@ -441,6 +500,15 @@ library! {
         reads_source(Part(text as usize, from, len), pc);
         reads_source(Source::Text(other as usize), pc);
     } (result, pc) {}
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7compareEmmPKcm(text: *const Text, from: usize, len: usize, other: *const u8, many: usize) -> usize, "r9": quick {
+        reads_source(Part(text as usize, from, len), pc);
+        reads(other, many, pc);
+    } (result, pc) {}
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4copyEPcmm(text: *const Text, to: *mut u8, len: usize, from: usize) -> usize, "r8": quick {
+        reads_source(Part(text as usize, from, len), pc);
+    } (copied, pc) {
+        writes(to, copied, pc);
+    }
     _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6substrEmm(new: *mut Text, text: *const Text, from: usize, len: usize) -> usize, "r8": slow {
         reads_source(Part(text as usize, from, len), pc);
     } (result, pc) {
