@@ -59,7 +59,7 @@ const PROCESSES: [&str; 8] = [
 const UNRECORDED_OF_STRINGS: &str = "ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmRKS4_mm";
 
 /// Families that are recorded, or keep nothing: by the beginning of the name.
-const FAMILIES: [&str; 44] = [
+const FAMILIES: [&str; 45] = [
     "AnnotateHappens",
     "AnnotateRWLock",
     "GOMP_",
@@ -67,6 +67,7 @@ const FAMILIES: [&str; 44] = [
     "Unwind_",
     "VERIFIER_",
     "ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE",
+    "ZNKSt8__detail20_Prime_rehash_policy",
     "ZNSo",
     "ZNSt18condition_variable",
     "ZNSt6thread",

@@ -1,4 +1,4 @@
-// A map, a list and strings under a lock, whose nodes and characters libstdc++ changes, which is not instrumented; and a
+// Maps, a list and strings under a lock, whose nodes, sizes and characters libstdc++ changes, which is not instrumented; and a
 // counter that is forgotten. What the library does is recorded, so the lock's sections may change places, and the counter
 // races.
 #include <cstdio>
@@ -7,9 +7,11 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <unordered_map>
 
 std::mutex lock;
 std::map<int, std::string> names;
+std::unordered_map<int, int> lengths;
 std::list<int> order;
 int counted;
 
@@ -21,6 +23,7 @@ static void work(int from)
             std::string name = "number ";
             name += std::to_string(number);
             names[number] = name + " of a few";
+            lengths[number] = name.size();
             order.push_back(number);
             if (number % 6 == 0) {
                 names.erase(order.front());

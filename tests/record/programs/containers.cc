@@ -1,4 +1,4 @@
-// Lists, trees and strings that two threads change in turn, in all ways in which libstdc++ itself does so.
+// Lists, trees, hash tables and strings that two threads change in turn, in all ways in which libstdc++ itself does so.
 #include <cstdlib>
 #include <list>
 #include <map>
@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <set>
 #include <string>
+#include <unordered_map>
 
 using Tree = std::_Rb_tree<int, int, std::_Identity<int>, std::less<int>>;
 
@@ -13,6 +14,7 @@ static std::mutex lock;
 static Tree tree;
 static std::list<int> list, other;
 static std::map<int, std::string> names;
+static std::unordered_map<int, int> counts, few;
 static std::string text;
 static bool failed;
 
@@ -202,6 +204,15 @@ static void *work(void *given)
         change_tree(seed, mine, thread);
         change_list(seed);
         change_text(seed);
+        for (int number = 0; number < 5; number++)
+            counts[rand_r(&seed) % 200]++;
+        if (round % 16 == 15) {
+            counts.clear();
+            counts.rehash(7);
+        }
+        few = counts;
+        few.reserve(100);
+        check(few.size() == counts.size());
         names[round] += text;
         if (round % 3 == 0)
             names.erase(round / 2);

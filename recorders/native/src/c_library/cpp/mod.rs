@@ -4,6 +4,7 @@
 //! Unless that is recorded, each such node and string is memory that unrecorded code changes, and whoever looks at one
 //! keeps its place among the events of all other threads.
 
+mod hash_tables;
 mod lists;
 mod strings;
 mod thread_objects;
