@@ -5,7 +5,7 @@
 
 #![expect(non_snake_case, reason = "the names of C++'s functions are mangled")]
 
-use crate::c_library::library::reads_text;
+use crate::c_library::library::{length, reads_text};
 use crate::runtime::accesses::{reads, writes};
 use core::ptr;
 use libc::c_char;
@@ -421,88 +421,70 @@ library! {
     }
 }
 
-// Where its contents are, and how many.
-library! {
-    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4sizeEv(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(&raw const (*text).len, size_of::<usize>(), pc);
-    } (result, pc) {}
-    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6lengthEv(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(&raw const (*text).len, size_of::<usize>(), pc);
-    } (result, pc) {}
-    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5emptyEv(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(&raw const (*text).len, size_of::<usize>(), pc);
-    } (result, pc) {}
-    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4dataEv(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(text, size_of::<usize>(), pc);
-    } (result, pc) {}
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4dataEv(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(text, size_of::<usize>(), pc);
-    } (result, pc) {}
-    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5c_strEv(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(text, size_of::<usize>(), pc);
-    } (result, pc) {}
-    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7_M_dataEv(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(text, size_of::<usize>(), pc);
-    } (result, pc) {}
-    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5beginEv(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(text, size_of::<usize>(), pc);
-    } (result, pc) {}
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5beginEv(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(text, size_of::<usize>(), pc);
-    } (result, pc) {}
-    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE3endEv(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(text, 2 * size_of::<usize>(), pc);
-    } (result, pc) {}
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE3endEv(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(text, 2 * size_of::<usize>(), pc);
-    } (result, pc) {}
-    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEixEm(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(text, size_of::<usize>(), pc);
-    } (result, pc) {}
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEixEm(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(text, size_of::<usize>(), pc);
-    } (result, pc) {}
-    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5frontEv(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(text, size_of::<usize>(), pc);
-    } (result, pc) {}
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5frontEv(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(text, size_of::<usize>(), pc);
-    } (result, pc) {}
-    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE2atEm(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(text, 2 * size_of::<usize>(), pc);
-    } (result, pc) {}
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE2atEm(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(text, 2 * size_of::<usize>(), pc);
-    } (result, pc) {}
-    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4backEv(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(text, 2 * size_of::<usize>(), pc);
-    } (result, pc) {}
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4backEv(text: *const Text, at: usize) -> usize, "rdx": quick {
-        reads(text, 2 * size_of::<usize>(), pc);
-    } (result, pc) {}
+/// Calls that look at the string itself: from which of its words on, and at how many.
+macro_rules! looks {
+    ($($name:ident: $from:expr, $words:expr;)*) => {
+        library! { $(
+            $name(text: *const Text, at: usize) -> usize, "rdx": quick {
+                reads(text.cast::<usize>().add($from), $words * size_of::<usize>(), pc);
+            } (result, pc) {}
+        )* }
+    };
 }
 
-// What is compared, where all characters count as read, wherever the first difference is; and what is taken out or put in.
+// Where its contents are, and how many.
+looks! {
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4sizeEv: 1, 1;
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6lengthEv: 1, 1;
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5emptyEv: 1, 1;
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4dataEv: 0, 1;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4dataEv: 0, 1;
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5c_strEv: 0, 1;
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7_M_dataEv: 0, 1;
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5beginEv: 0, 1;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5beginEv: 0, 1;
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE3endEv: 0, 2;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE3endEv: 0, 2;
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEixEm: 0, 1;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEixEm: 0, 1;
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5frontEv: 0, 1;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5frontEv: 0, 1;
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE2atEm: 0, 2;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE2atEm: 0, 2;
+    _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4backEv: 0, 2;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4backEv: 0, 2;
+}
+
+/// A part of a string is compared with so many characters: what both have.
+unsafe fn compares(text: *const Text, from: usize, len: usize, other: *const u8, many: usize, pc: usize) {
+    // SAFETY: the program's own string.
+    let all = unsafe { (*text).len };
+    let both = len.min(many).min(all.saturating_sub(from));
+    // SAFETY: as above.
+    unsafe { reads_source(Part(text as usize, from, both), pc) };
+    reads(other, both, pc);
+}
+
+// What is compared, taken out or put in.
 library! {
     _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7compareEPKc(text: *const Text, other: *const c_char) -> usize, "rdx": quick {
-        reads_source(Source::Text(text as usize), pc);
         reads_text(other, pc);
+        compares(text, 0, usize::MAX, other.cast(), length(other), pc);
     } (result, pc) {}
     _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7compareERKS4_(text: *const Text, other: *const Text) -> usize, "rdx": quick {
-        reads_source(Source::Text(text as usize), pc);
-        reads_source(Source::Text(other as usize), pc);
+        reads(other, 2 * size_of::<usize>(), pc);
+        compares(text, 0, usize::MAX, (*other).data, (*other).len, pc);
     } (result, pc) {}
     _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7compareEmmPKc(text: *const Text, from: usize, len: usize, other: *const c_char) -> usize, "r8": quick {
-        reads_source(Part(text as usize, from, len), pc);
         reads_text(other, pc);
+        compares(text, from, len, other.cast(), length(other), pc);
     } (result, pc) {}
     _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7compareEmmRKS4_(text: *const Text, from: usize, len: usize, other: *const Text) -> usize, "r8": quick {
-        reads_source(Part(text as usize, from, len), pc);
-        reads_source(Source::Text(other as usize), pc);
+        reads(other, 2 * size_of::<usize>(), pc);
+        compares(text, from, len, (*other).data, (*other).len, pc);
     } (result, pc) {}
     _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7compareEmmPKcm(text: *const Text, from: usize, len: usize, other: *const u8, many: usize) -> usize, "r9": quick {
-        reads_source(Part(text as usize, from, len), pc);
-        reads(other, many, pc);
+        compares(text, from, len, other, many, pc);
     } (result, pc) {}
     _ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4copyEPcmm(text: *const Text, to: *mut u8, len: usize, from: usize) -> usize, "r8": quick {
         reads_source(Part(text as usize, from, len), pc);
