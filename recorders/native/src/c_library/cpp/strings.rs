@@ -72,8 +72,9 @@ unsafe fn before_change(text: *const Text, pc: usize) -> Text {
     }
 }
 
-/// It has changed the string from some place on, or moved all of it to a new block.
-unsafe fn changed(text: *const Text, before: &Text, from: usize, pc: usize) {
+/// It has changed the string from some place on, where it replaced so many characters, or moved all of it to a new block.
+/// What lies behind these stays where it is if the new ones are as many.
+unsafe fn changed(text: *const Text, before: &Text, (from, old): (usize, usize), pc: usize) {
     // SAFETY: the program's own string.
     let now = unsafe { *text };
     let is_new = now.data != before.data;
@@ -88,7 +89,10 @@ unsafe fn changed(text: *const Text, before: &Text, from: usize, pc: usize) {
         let from = if is_new { 0 } else { from };
         if from <= now.len {
             writes(&raw const (*text).len, size_of::<usize>(), pc);
-            writes(now.data.add(from), now.len - from + 1, pc);
+            let stays = !is_new && now.len == before.len;
+            let many = if stays { old.min(now.len - from) } else { now.len - from };
+            writes(now.data.add(from), many, pc);
+            writes(now.data.add(now.len), 1, pc);
         }
     }
 }
@@ -131,19 +135,19 @@ unsafe fn wrote_itself(text: *const Text, pc: usize) {
     }
 }
 
-/// Calls that change a string: what they take characters from, and from which place on they change it, by its length and
-/// their arguments.
+/// Calls that change a string: what they take characters from, and from which place on they change it, and
+/// how many characters they replace there, by its length and their arguments.
 macro_rules! changes {
-    ($($name:ident: |$len:ident, $data:ident, $a:ident, $b:ident, $c:ident, $d:ident| $source:expr, $from:expr;)*) => {
+    ($($name:ident: |$len:ident, $data:ident, $a:ident, $b:ident, $c:ident, $d:ident| $source:expr, $from:expr, $old:expr;)*) => {
         library! { $(
             $name(text: *mut Text, $a: usize, $b: usize, $c: usize, $d: usize) -> usize, "r9": slow {
                 let before = before_change(text, pc);
                 let ($len, $data) = (before.len, before.data as usize);
-                let from: usize = $from;
+                let (from, old): (usize, usize) = ($from, $old);
                 reads_source($source, pc);
                 let _ = ($len, $data, $a, $b, $c, $d);
             } (result, pc) {
-                changed(text, &before, from, pc);
+                changed(text, &before, (from, old), pc);
             }
         )* }
     };
@@ -164,74 +168,74 @@ macro_rules! makes {
 }
 
 changes! {
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_assignERKS4_: |len, data, a, b, c, d| Source::Text(a), 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSERKS4_: |len, data, a, b, c, d| Source::Text(a), 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignERKS4_: |len, data, a, b, c, d| Source::Text(a), 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignERKS4_mm: |len, data, a, b, c, d| Part(a, b, c), 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignEPKc: |len, data, a, b, c, d| CString(a), 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignEPKcm: |len, data, a, b, c, d| Chars(a, b), 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignEmc: |len, data, a, b, c, d| Nothing, 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSEPKc: |len, data, a, b, c, d| CString(a), 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSEc: |len, data, a, b, c, d| Nothing, 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_appendEPKcm: |len, data, a, b, c, d| Chars(a, b), len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEPKcm: |len, data, a, b, c, d| Chars(a, b), len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEPKc: |len, data, a, b, c, d| CString(a), len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEpLEPKc: |len, data, a, b, c, d| CString(a), len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendERKS4_: |len, data, a, b, c, d| Source::Text(a), len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEpLERKS4_: |len, data, a, b, c, d| Source::Text(a), len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendERKS4_mm: |len, data, a, b, c, d| Part(a, b, c), len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEmc: |len, data, a, b, c, d| Nothing, len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9push_backEc: |len, data, a, b, c, d| Nothing, len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEpLEc: |len, data, a, b, c, d| Nothing, len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE10_M_replaceEmmPKcm: |len, data, a, b, c, d| Chars(c, d), a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmPKcm: |len, data, a, b, c, d| Chars(c, d), a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmPKc: |len, data, a, b, c, d| CString(c), a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmRKS4_: |len, data, a, b, c, d| Source::Text(c), a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmmc: |len, data, a, b, c, d| Nothing, a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE14_M_replace_auxEmmmc: |len, data, a, b, c, d| Nothing, a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmPKc: |len, data, a, b, c, d| CString(b), a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmPKcm: |len, data, a, b, c, d| Chars(b, c), a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmRKS4_: |len, data, a, b, c, d| Source::Text(b), a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmRKS4_mm: |len, data, a, b, c, d| Part(b, c, d), a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmmc: |len, data, a, b, c, d| Nothing, a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5eraseEmm: |len, data, a, b, c, d| Nothing, a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE8_M_eraseEmm: |len, data, a, b, c, d| Nothing, a;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE8pop_backEv: |len, data, a, b, c, d| Nothing, len.saturating_sub(1);
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5clearEv: |len, data, a, b, c, d| Nothing, 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6resizeEm: |len, data, a, b, c, d| Nothing, len.min(a);
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6resizeEmc: |len, data, a, b, c, d| Nothing, len.min(a);
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5eraseEN9__gnu_cxx17__normal_iteratorIPcS4_EE: |len, data, a, b, c, d| Nothing, a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5eraseEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_: |len, data, a, b, c, d| Nothing, a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendESt16initializer_listIcE: |len, data, a, b, c, d| Chars(a, b), len;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignESt16initializer_listIcE: |len, data, a, b, c, d| Chars(a, b), 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEN9__gnu_cxx17__normal_iteratorIPKcS4_EESt16initializer_listIcE: |len, data, a, b, c, d| Chars(b, c), a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEN9__gnu_cxx17__normal_iteratorIPcS4_EESt16initializer_listIcE: |len, data, a, b, c, d| Chars(b, c), a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEN9__gnu_cxx17__normal_iteratorIPcS4_EEc: |len, data, a, b, c, d| Nothing, a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEN9__gnu_cxx17__normal_iteratorIPcS4_EEmc: |len, data, a, b, c, d| Nothing, a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertIN9__gnu_cxx17__normal_iteratorIPcS4_EEEEvS9_T_SA_: |len, data, a, b, c, d| Chars(b, c - b), a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_NS6_IPcS4_EESB_: |len, data, a, b, c, d| Chars(c, d - c), a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_PcSA_: |len, data, a, b, c, d| Chars(c, d - c), a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_RKS4_: |len, data, a, b, c, d| Source::Text(c), a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_S8_: |len, data, a, b, c, d| CString(c), a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_S8_S8_: |len, data, a, b, c, d| Chars(c, d - c), a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_S8_m: |len, data, a, b, c, d| Chars(c, d), a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_S9_S9_: |len, data, a, b, c, d| Chars(c, d - c), a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_St16initializer_listIcE: |len, data, a, b, c, d| Chars(c, d), a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_mc: |len, data, a, b, c, d| Nothing, a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_NS6_IPKcS4_EESB_: |len, data, a, b, c, d| Chars(c, d - c), a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_PKc: |len, data, a, b, c, d| CString(c), a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_PKcSA_: |len, data, a, b, c, d| Chars(c, d - c), a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_PKcm: |len, data, a, b, c, d| Chars(c, d), a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_RKS4_: |len, data, a, b, c, d| Source::Text(c), a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_S7_S7_: |len, data, a, b, c, d| Chars(c, d - c), a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_S8_S8_: |len, data, a, b, c, d| Chars(c, d - c), a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_mc: |len, data, a, b, c, d| Nothing, a - data;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSESt16initializer_listIcE: |len, data, a, b, c, d| Chars(a, b), 0;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEpLESt16initializer_listIcE: |len, data, a, b, c, d| Chars(a, b), len;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_assignERKS4_: |len, data, a, b, c, d| Source::Text(a), 0, usize::MAX;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSERKS4_: |len, data, a, b, c, d| Source::Text(a), 0, usize::MAX;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignERKS4_: |len, data, a, b, c, d| Source::Text(a), 0, usize::MAX;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignERKS4_mm: |len, data, a, b, c, d| Part(a, b, c), 0, usize::MAX;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignEPKc: |len, data, a, b, c, d| CString(a), 0, usize::MAX;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignEPKcm: |len, data, a, b, c, d| Chars(a, b), 0, usize::MAX;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignEmc: |len, data, a, b, c, d| Nothing, 0, usize::MAX;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSEPKc: |len, data, a, b, c, d| CString(a), 0, usize::MAX;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSEc: |len, data, a, b, c, d| Nothing, 0, usize::MAX;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_appendEPKcm: |len, data, a, b, c, d| Chars(a, b), len, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEPKcm: |len, data, a, b, c, d| Chars(a, b), len, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEPKc: |len, data, a, b, c, d| CString(a), len, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEpLEPKc: |len, data, a, b, c, d| CString(a), len, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendERKS4_: |len, data, a, b, c, d| Source::Text(a), len, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEpLERKS4_: |len, data, a, b, c, d| Source::Text(a), len, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendERKS4_mm: |len, data, a, b, c, d| Part(a, b, c), len, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEmc: |len, data, a, b, c, d| Nothing, len, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9push_backEc: |len, data, a, b, c, d| Nothing, len, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEpLEc: |len, data, a, b, c, d| Nothing, len, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE10_M_replaceEmmPKcm: |len, data, a, b, c, d| Chars(c, d), a, b;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmPKcm: |len, data, a, b, c, d| Chars(c, d), a, b;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmPKc: |len, data, a, b, c, d| CString(c), a, b;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmRKS4_: |len, data, a, b, c, d| Source::Text(c), a, b;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmmc: |len, data, a, b, c, d| Nothing, a, b;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE14_M_replace_auxEmmmc: |len, data, a, b, c, d| Nothing, a, b;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmPKc: |len, data, a, b, c, d| CString(b), a, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmPKcm: |len, data, a, b, c, d| Chars(b, c), a, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmRKS4_: |len, data, a, b, c, d| Source::Text(b), a, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmRKS4_mm: |len, data, a, b, c, d| Part(b, c, d), a, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEmmc: |len, data, a, b, c, d| Nothing, a, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5eraseEmm: |len, data, a, b, c, d| Nothing, if b == 0 { usize::MAX } else { a }, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE8_M_eraseEmm: |len, data, a, b, c, d| Nothing, a, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE8pop_backEv: |len, data, a, b, c, d| Nothing, len.saturating_sub(1), 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5clearEv: |len, data, a, b, c, d| Nothing, 0, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6resizeEm: |len, data, a, b, c, d| Nothing, if a == len { usize::MAX } else { len.min(a) }, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6resizeEmc: |len, data, a, b, c, d| Nothing, if a == len { usize::MAX } else { len.min(a) }, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5eraseEN9__gnu_cxx17__normal_iteratorIPcS4_EE: |len, data, a, b, c, d| Nothing, a - data, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5eraseEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_: |len, data, a, b, c, d| Nothing, a - data, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendESt16initializer_listIcE: |len, data, a, b, c, d| Chars(a, b), len, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6assignESt16initializer_listIcE: |len, data, a, b, c, d| Chars(a, b), 0, usize::MAX;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEN9__gnu_cxx17__normal_iteratorIPKcS4_EESt16initializer_listIcE: |len, data, a, b, c, d| Chars(b, c), a - data, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEN9__gnu_cxx17__normal_iteratorIPcS4_EESt16initializer_listIcE: |len, data, a, b, c, d| Chars(b, c), a - data, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEN9__gnu_cxx17__normal_iteratorIPcS4_EEc: |len, data, a, b, c, d| Nothing, a - data, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEN9__gnu_cxx17__normal_iteratorIPcS4_EEmc: |len, data, a, b, c, d| Nothing, a - data, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertIN9__gnu_cxx17__normal_iteratorIPcS4_EEEEvS9_T_SA_: |len, data, a, b, c, d| Chars(b, c - b), a - data, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_NS6_IPcS4_EESB_: |len, data, a, b, c, d| Chars(c, d - c), a - data, b - a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_PcSA_: |len, data, a, b, c, d| Chars(c, d - c), a - data, b - a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_RKS4_: |len, data, a, b, c, d| Source::Text(c), a - data, b - a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_S8_: |len, data, a, b, c, d| CString(c), a - data, b - a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_S8_S8_: |len, data, a, b, c, d| Chars(c, d - c), a - data, b - a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_S8_m: |len, data, a, b, c, d| Chars(c, d), a - data, b - a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_S9_S9_: |len, data, a, b, c, d| Chars(c, d - c), a - data, b - a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_St16initializer_listIcE: |len, data, a, b, c, d| Chars(c, d), a - data, b - a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_mc: |len, data, a, b, c, d| Nothing, a - data, b - a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_NS6_IPKcS4_EESB_: |len, data, a, b, c, d| Chars(c, d - c), a - data, b - a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_PKc: |len, data, a, b, c, d| CString(c), a - data, b - a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_PKcSA_: |len, data, a, b, c, d| Chars(c, d - c), a - data, b - a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_PKcm: |len, data, a, b, c, d| Chars(c, d), a - data, b - a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_RKS4_: |len, data, a, b, c, d| Source::Text(c), a - data, b - a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_S7_S7_: |len, data, a, b, c, d| Chars(c, d - c), a - data, b - a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_S8_S8_: |len, data, a, b, c, d| Chars(c, d - c), a - data, b - a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPcS4_EES8_mc: |len, data, a, b, c, d| Nothing, a - data, b - a;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEaSESt16initializer_listIcE: |len, data, a, b, c, d| Chars(a, b), 0, usize::MAX;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEpLESt16initializer_listIcE: |len, data, a, b, c, d| Chars(a, b), len, 0;
     // To reserve room, or give it back.
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7reserveEm: |len, data, a, b, c, d| Nothing, usize::MAX;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7reserveEv: |len, data, a, b, c, d| Nothing, usize::MAX;
-    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE13shrink_to_fitEv: |len, data, a, b, c, d| Nothing, usize::MAX;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7reserveEm: |len, data, a, b, c, d| Nothing, usize::MAX, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7reserveEv: |len, data, a, b, c, d| Nothing, usize::MAX, 0;
+    _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE13shrink_to_fitEv: |len, data, a, b, c, d| Nothing, usize::MAX, 0;
 }
 
 makes! {
@@ -499,21 +503,21 @@ library! {
     _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEN9__gnu_cxx17__normal_iteratorIPKcS4_EEc(text: *mut Text, at: usize, one: usize) -> usize, "rcx": slow {
         let before = before_change(text, pc);
     } (result, pc) {
-        changed(text, &before, at - before.data as usize, pc);
+        changed(text, &before, (at - before.data as usize, 0), pc);
     }
     _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6insertEN9__gnu_cxx17__normal_iteratorIPKcS4_EEmc(text: *mut Text, at: usize, many: usize, one: usize) -> usize, "r8": slow {
         let before = before_change(text, pc);
     } (result, pc) {
-        changed(text, &before, at - before.data as usize, pc);
+        changed(text, &before, (at - before.data as usize, 0), pc);
     }
     _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5eraseEN9__gnu_cxx17__normal_iteratorIPKcS4_EE(text: *mut Text, at: usize) -> usize, "rdx": slow {
         let before = before_change(text, pc);
     } (result, pc) {
-        changed(text, &before, at - before.data as usize, pc);
+        changed(text, &before, (at - before.data as usize, 0), pc);
     }
     _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5eraseEN9__gnu_cxx17__normal_iteratorIPKcS4_EES9_(text: *mut Text, at: usize, until: usize) -> usize, "rcx": slow {
         let before = before_change(text, pc);
     } (result, pc) {
-        changed(text, &before, at - before.data as usize, pc);
+        changed(text, &before, (at - before.data as usize, 0), pc);
     }
 }
