@@ -35,6 +35,17 @@ pub fn exit_at_once(status: i32) -> ! {
     }
 }
 
+/// Ends the process with this status while it has no memory even to say why: this says that it was about to.
+pub(crate) fn exit_without_memory(status: i32) -> ! {
+    const WORDS: &[u8] = b"\nout of memory: the rest of what was to be said here is missing\n";
+    // SAFETY: the bytes are there for as long as the program; `write` and `_exit` ask for no memory.
+    #[expect(unsafe_code, reason = "calls of the C library")]
+    unsafe {
+        libc::write(libc::STDERR_FILENO, WORDS.as_ptr().cast(), WORDS.len());
+        libc::_exit(status)
+    }
+}
+
 /// Makes the process that shares the memory; whether there is one.
 fn share_memory() -> bool {
     let stack = Box::leak(vec![0_u128; STACK / 16].into_boxed_slice());

@@ -2,9 +2,12 @@
 //!
 //! Rust's standard library aborts the program then, and has no stable way to say anything before. Here the program has
 //! named a function that says what it has to say and ends the program: [`on_exhaustion`]. It gets the memory that was
-//! put aside for it, since saying something takes some. If even that does not suffice, the program aborts as usual.
+//! put aside for it, since saying something takes some. If even that does not suffice, the program aborts as usual. What
+//! libraries in other languages ask for is watched as well, where the C library is glibc.
 
 mod leaving;
+#[cfg(target_env = "gnu")]
+mod of_libraries;
 
 pub use leaving::exit_at_once;
 
@@ -21,7 +24,10 @@ type Farewell = fn(usize) -> !;
 /// Enough for a report that says that an analysis was ended.
 const RESERVE: usize = 8 << 20;
 
-static FAREWELL: OnceLock<Farewell> = OnceLock::new();
+/// How long a thread that gets no memory, either, waits until the one that says farewell has done so.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+static FAREWELL: OnceLock<(Farewell, i32)> = OnceLock::new();
 static ASIDE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 static EXHAUSTED: AtomicBool = AtomicBool::new(false);
 
@@ -30,13 +36,14 @@ thread_local! {
     static SPEAKS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on, calls this where memory is asked for that the system does not give. The first call counts.
-pub fn on_exhaustion(farewell: Farewell) {
+/// From now on, calls this where memory is asked for that the system does not give. The first call counts. `status`: that
+/// of the program, should it get no memory to end as it wants.
+pub fn on_exhaustion(farewell: Farewell, status: i32) {
     // Zeros take addresses and no memory, and a limit on addresses is what makes requests fail.
     if let Ok(mut aside) = ASIDE.lock() {
         *aside = vec![0; RESERVE];
     }
-    let _ = FAREWELL.set(farewell);
+    let _ = FAREWELL.set((farewell, status));
 }
 
 /// Bytes of a block that is the system's again as soon as it is free. With fewer, it would clear more memory anew.
@@ -110,19 +117,21 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-/// Returns only if there is nothing to say, or no way to say it.
+/// Ends the program, which does not get so many bytes. Returns only if there is nothing to say, or no way to say it.
 #[cold]
-fn exhausted(size: usize) {
-    let Some(farewell) = FAREWELL.get() else { return };
-    // A thread whose variables are gone already does not speak.
-    if SPEAKS.try_with(Cell::get).unwrap_or(true) {
+pub fn exhausted(size: usize) {
+    let Some(&(farewell, status)) = FAREWELL.get() else {
         return;
+    };
+    // A thread whose variables are gone already does not speak.
+    let Ok(speaks) = SPEAKS.try_with(Cell::get) else { return };
+    if speaks {
+        leaving::exit_without_memory(status);
     }
     if EXHAUSTED.swap(true, Ordering::Relaxed) {
         // Another thread speaks, and ends the program.
-        loop {
-            thread::sleep(Duration::from_secs(1));
-        }
+        thread::sleep(PATIENCE);
+        leaving::exit_without_memory(status);
     }
     SPEAKS.set(true);
     // Whoever holds it allocates within `on_exhaustion`, before there is a farewell.
@@ -130,4 +139,14 @@ fn exhausted(size: usize) {
         *aside = Vec::new();
     }
     farewell(size)
+}
+
+/// Once a thread gets no memory, what was put aside is for that one: the others wait a little for the end. Not longer,
+/// since one of them may hold what that one needs.
+#[cfg(target_env = "gnu")]
+fn leave_the_rest() {
+    const A_LITTLE: Duration = Duration::from_millis(100);
+    if EXHAUSTED.load(Ordering::Relaxed) && !SPEAKS.try_with(Cell::get).unwrap_or(true) {
+        thread::sleep(A_LITTLE);
+    }
 }

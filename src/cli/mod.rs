@@ -125,7 +125,7 @@ pub fn main() -> std::process::ExitCode {
     let logs = logs.with_ansi(std::io::stderr().is_terminal());
     logs.with_writer(std::io::stderr).without_time().init();
     allocator::keep_no_large_blocks();
-    allocator::on_exhaustion(watch::out_of_memory);
+    allocator::on_exhaustion(watch::out_of_memory, i32::from(ExitCode::BadInput as u8));
     watch::end_panics_without_memory();
     watch::limit_memory();
     if let Err(error) = trace_format::end_if_truncated(i32::from(ExitCode::BadInput as u8)) {

@@ -300,29 +300,36 @@ pub fn limit_memory() {
 /// Ends the program, which has asked for so many bytes and does not get them.
 pub fn out_of_memory(size: usize) -> ! {
     let what = format!("out of memory (the system does not give {size} bytes more)");
+    let remedy = format!("a larger limit (`ulimit -v`) if there is one, {SMALLER}");
     // Whoever holds one of these was about to change it, and may be this thread.
     let state = WATCHED.try_lock().ok().and_then(|watched| watched.clone());
     if let Some(state) = &state
         && let Ok(progress) = state.progress.try_lock()
     {
-        let remedy = format!("a larger limit (`ulimit -v`) if there is one, {SMALLER}");
         // There is no memory for another thread.
         state.say_last(state.last_words(&progress, &what, &remedy));
     } else {
-        say!("witness: {what}");
+        say!("witness: {what}: try {remedy}");
     }
     signal_hook::low_level::exit(i32::from(ExitCode::BadInput as u8))
 }
 
-/// From now on, a panic in a process that gets no more memory ends it as any lack of memory does: libraries panic where
-/// a thread gets no stack, or a request that they make by themselves fails. Whether it is that, the system says: a
+/// From now on, a panic in a process that gets no more memory ends it as any lack of memory does: where a thread gets no
+/// stack, and where a request that a library makes of the system itself fails. Whether it is that, the system says: a
 /// request for as much as they may have asked for is refused.
 pub fn end_panics_without_memory() {
-    /// More than the stack of a thread takes, or what Z3 begins with in several threads at once, which it has given back
-    /// when it fails.
+    /// More than the stack of a thread takes.
     const ROOM: usize = 64 << 20;
+    /// How the standard library begins. The room may be there again a moment later, when other threads have ended.
+    const NO_THREAD: &str = "failed to spawn thread";
+    /// What a thread takes, mostly for its stack.
+    const THREAD: usize = 2 << 20;
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
+        let said = info.payload().downcast_ref::<String>();
+        if said.is_some_and(|said| said.starts_with(NO_THREAD)) {
+            allocator::exhausted(THREAD);
+        }
         usual(info);
         // If it is refused, the allocator does not return.
         drop(hint::black_box(Vec::<u8>::with_capacity(ROOM)));

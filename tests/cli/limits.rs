@@ -53,8 +53,8 @@ fn memory_that_the_system_does_not_give_is_an_error_too() {
     let whole = analyze(8 << 10);
     assert!(whole.stderr.is_empty(), "{}", whole.stderr);
     let mut ended = 0;
-    // From too little to read the trace to enough.
-    for megabytes in [95, 110, 130, 150, 200, 300] {
+    // From too little to read the trace to enough. What fails first depends on a few pages, and may be a library's.
+    for megabytes in (95..200).step_by(3).chain([250, 300]) {
         let outcome = analyze(megabytes);
         if outcome.status == whole.status && outcome.stdout == whole.stdout {
             continue;
