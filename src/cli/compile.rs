@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
+use witness::symbols::gcc_flags;
 
 /// Compile C for recording: the C compiler, with flags added.
 ///
@@ -46,8 +47,6 @@ impl Language {
 
 /// Every compiler's.
 const ALWAYS: [&str; 2] = ["-g", "-fsanitize=thread"];
-/// gcc expands short copies in place after it has instrumented: nobody would see them.
-const GCC: [&str; 3] = ["-fno-builtin-memset", "-fno-builtin-memcpy", "-fno-builtin-memmove"];
 /// clang links its own runtime into the program unless told otherwise, and leaves out the read in `x++`.
 const CLANG: [&str; 3] = ["-shared-libsan", "-mllvm", "-tsan-instrument-read-before-write=1"];
 
@@ -59,12 +58,23 @@ impl Language {
         let version = Command::new(&compiler).arg("--version").output();
         let version = version
             .with_context(|| format!("cannot run the compiler {name}; WITNESS_CC or WITNESS_CXX names another"))?;
-        let clang = String::from_utf8_lossy(&version.stdout).contains("clang");
+        let version = String::from_utf8_lossy(&version.stdout);
         let mut command = Command::new(&compiler);
         command.args(ALWAYS);
-        command.args(if clang { CLANG } else { GCC });
+        if version.contains("clang") {
+            command.args(CLANG);
+        } else {
+            command.args(gcc_flags(gcc_version(&version)));
+        }
         Ok(command)
     }
+}
+
+/// The first number of gcc's version: `gcc (GCC) 8.5.0 20210514 (Red Hat 8.5.0-4)`.
+fn gcc_version(said: &str) -> u32 {
+    let (_, behind_who) = said.split_once(") ").unwrap_or_default();
+    let major = behind_who.split(|other: char| !other.is_ascii_digit()).next();
+    major.and_then(|major| major.parse().ok()).unwrap_or(0)
 }
 
 /// Becomes the compiler; comes back only with an error.
@@ -83,4 +93,19 @@ pub fn run(args: &CompileArgs, language: Language) -> anyhow::Result<ExitCode> {
         "cannot run the compiler {}: {error}",
         language.compiler().to_string_lossy()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::gcc_version;
+
+    #[test]
+    fn gcc_says_its_version() {
+        assert_eq!(
+            gcc_version("gcc (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright (C) 2022"),
+            12
+        );
+        assert_eq!(gcc_version("gcc (GCC) 8.5.0 20210514 (Red Hat 8.5.0-4)"), 8);
+        assert_eq!(gcc_version("tcc version 0.9.27"), 0);
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::words::{Words, value};
 use crate::schedule::Goal;
+use crate::symbols::Suspects;
 use crate::trace::{CellId, EventId, ObjectId};
 use crate::verdict::{CutRefutation, Fact, Instances, Pair, Refutation, Unknown, Verdict};
 
@@ -191,14 +192,24 @@ impl Words<'_> {
                     -fsanitize=thread, too, and record again"
                 .to_owned();
         };
-        let calls = self.symbols.unrecorded().before_pinned(self.trace, access);
-        let code = match &calls[..] {
+        let Suspects { calls, lacks_flags } = self.symbols.unrecorded().before_pinned(self.trace, access);
+        let module = lacks_flags
+            .iter()
+            .map(|module| format!("what gcc left out in {module}"));
+        let suspects: Vec<String> = module.chain(calls).collect();
+        let code = match &suspects[..] {
             [] => String::new(),
-            calls => format!(" (perhaps {})", calls.join(", or ")),
+            suspects => format!(" (perhaps {})", suspects.join(", or ")),
+        };
+        let build = match lacks_flags {
+            Some(module) => format!(
+                "{module} was compiled without flags by which gcc leaves nothing out: build it with `witness cc` or `witness c++`, \
+                 which pass them"
+            ),
+            None => "Build it with -fsanitize=thread, too".to_owned(),
         };
         format!(
-            "unrecorded code{code} changed what this saw: {}; that code may order the two accesses, or not. Build it with \
-             -fsanitize=thread, too, and record again",
+            "unrecorded code{code} changed what this saw: {}; that code may order the two accesses, or not. {build}, and record again",
             self.sentence(access)
         )
     }

@@ -282,6 +282,8 @@ impl Text {
             // Those behind a race no other run can show without it.
             let elsewhere = seen.iter().any(|(.., pair)| pair.behind.is_none());
             let more = seen.len().saturating_sub(listed);
+            // Many pairs may be unknown for one cause, which is told once.
+            let mut told: Vec<(Vec<String>, Vec<String>)> = Vec::new();
             for ((first, second), reason, count, pair) in seen.into_iter().take(listed) {
                 let count = if count > 1 {
                     format!(" ({count} pairs of instructions)")
@@ -291,8 +293,18 @@ impl Text {
                 let behind = findings
                     .behind(pair)
                     .map_or_else(String::new, |race| format!(", only behind race {race}"));
-                writeln!(out, "  {first} and {second}: {reason}{behind}{count}")?;
-                for sentence in words.explanation(pair) {
+                let headline = format!("{first} and {second}: {reason}{behind}{count}");
+                let sentences = words.explanation(pair);
+                match told.iter_mut().find(|(_, same)| *same == sentences) {
+                    Some((headlines, _)) => headlines.push(headline),
+                    None => told.push((vec![headline], sentences)),
+                }
+            }
+            for (headlines, sentences) in told {
+                for headline in headlines {
+                    writeln!(out, "  {headline}")?;
+                }
+                for sentence in sentences {
                     writeln!(out, "    {sentence}")?;
                 }
             }

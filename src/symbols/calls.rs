@@ -6,6 +6,7 @@
 //! synchronizes by itself, in inline assembly or in functions that are not instrumented, counts as a call, too. A jump
 //! through a pointer is assumed to be a `switch`.
 
+use super::compilers::lacks_flags;
 use hashbrown::{HashMap, HashSet};
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use object::read::elf::{Dyn, ElfFile64};
@@ -53,6 +54,8 @@ pub struct Linkage {
     pub soname: Option<String>,
     /// It has instructions that read and write memory at once, for other processors to see, or calls the kernel itself.
     pub atomics: bool,
+    /// gcc has instrumented it without flags that it needs to instrument all of it.
+    pub lacks_flags: bool,
 }
 
 /// An instrumented function's name.
@@ -74,6 +77,7 @@ pub fn linkage(bytes: &[u8]) -> Option<Linkage> {
         }
     }
     found.atomics = text(&file).any(|(start, code)| has_atomics(start, code));
+    found.lacks_flags = found.instrumented && lacks_flags(&file);
     (found.needed, found.soname) = libraries(bytes).unwrap_or_default();
     Some(found)
 }

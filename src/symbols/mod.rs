@@ -9,6 +9,7 @@
 
 mod calls;
 mod compared;
+mod compilers;
 mod imports;
 mod module;
 mod names;
@@ -26,11 +27,12 @@ use std::rc::Rc;
 
 pub use crate::escape::printable;
 pub use compared::Comparisons;
+pub use compilers::gcc_flags;
 pub use imports::imports;
 pub use module::Problem;
 pub use names::{bare, file_name, same_function};
 pub use places::Places;
-pub use unrecorded::{UnrecordedCalls, hidden_between};
+pub use unrecorded::{Suspects, UnrecordedCalls, hidden_between};
 
 /// One function activation at a code position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

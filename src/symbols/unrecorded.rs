@@ -58,6 +58,17 @@ pub struct UnrecordedCalls {
     paths: Vec<String>,
     /// By module: its code, at run time.
     ranges: Vec<(CodePosition, CodePosition)>,
+    /// By module: not all of it is instrumented, for want of the compiler's flags.
+    lacks_flags: Vec<bool>,
+}
+
+/// What may have changed memory unrecorded.
+#[derive(Clone, Debug, Default)]
+pub struct Suspects {
+    /// `fill of liblib.so`: what was called. The first few.
+    pub calls: Vec<String>,
+    /// The module itself, if not all of it is instrumented, for want of the compiler's flags.
+    pub lacks_flags: Option<String>,
 }
 
 impl UnrecordedCalls {
@@ -155,13 +166,22 @@ impl UnrecordedCalls {
             pointed_to,
             paths: modules.iter().map(|module| module.path.clone()).collect(),
             ranges: modules.iter().map(|module| (module.start, module.end)).collect(),
+            lacks_flags: linkages.iter().map(|linkage| linkage.lacks_flags).collect(),
         }
     }
 
-    /// `fill of liblib.so`, for the calls that may have changed what a pinned access saw: those that threads may have
-    /// made since the access of the same memory before it. The first few.
+    /// What may have changed what a pinned access saw: the calls that threads may have made since the access of the same
+    /// memory before it, and the code around it.
     #[must_use]
-    pub fn before_pinned(&self, trace: &Trace, access: EventId) -> Vec<String> {
+    pub fn before_pinned(&self, trace: &Trace, access: EventId) -> Suspects {
+        let within = self.module_at(trace.pc(access)).filter(|&row| self.lacks_flags[row]);
+        Suspects {
+            calls: self.calls_before(trace, access),
+            lacks_flags: within.map(|row| file_name(&self.paths[row]).to_owned()),
+        }
+    }
+
+    fn calls_before(&self, trace: &Trace, access: EventId) -> Vec<String> {
         let Some(used) = trace.cell_uses(access).find(|used| trace.cell(used.cell).external()) else {
             return Vec::new();
         };

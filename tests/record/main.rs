@@ -207,6 +207,24 @@ fn what_the_standard_library_does_to_lists_trees_and_strings_is_recorded() {
     }
 }
 
+/// Without `-fno-ipa-modref`, gcc 11 and later does not instrument stores to variables whose address nobody keeps.
+#[test]
+fn stores_to_local_variables_are_recorded_if_only_their_functions_read_them() {
+    for level in ["-O1", "-O2"] {
+        let flags = ["-fsanitize=thread", "-fno-ipa-modref", level];
+        let program = Program::compile("own_frames", &format!("own_frames{level}"), &flags);
+        for seed in 1..=4 {
+            let seed = format!("--seed={seed}");
+            let (mut record, file) = program.recorder(&seed, &["--policy=random", &seed], &[]);
+            let output = record.output().expect("witness runs");
+            assert_eq!(output.status.code(), Some(0), "{level} {seed}: {output:?}");
+            let trace = witness::trace::Trace::open(&file).expect("a trace");
+            let pinned: Vec<_> = trace.events().filter(|&event| trace.pin(event).is_some()).collect();
+            assert!(trace.threads() == 3 && pinned.is_empty(), "{level} {seed}: {pinned:?}");
+        }
+    }
+}
+
 #[test]
 fn threads_and_their_names() {
     for recorded in Program::instrumented("threads", "threads").record_often() {
@@ -485,7 +503,7 @@ fn the_compiler_with_its_flags() {
     };
     assert_eq!(
         witness(&["cc", "--show", "-O2", "a.c"]),
-        "cc -g -fsanitize=thread -fno-builtin-memset -fno-builtin-memcpy -fno-builtin-memmove -O2 a.c\n"
+        "cc -g -fsanitize=thread -fno-builtin-memset -fno-builtin-memcpy -fno-builtin-memmove -fno-ipa-modref -O2 a.c\n"
     );
     let program = Program::instrumented("threads", "compiler");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/record/programs/threads.c");
