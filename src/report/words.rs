@@ -153,10 +153,11 @@ impl Words<'_> {
     /// headers and libraries of the system, else the innermost one.
     #[must_use]
     pub fn frame(&self, event: EventId) -> Frame {
-        let stack = self.symbols.stack(self.trace.pc(event), self.trace.stack(event));
+        let mut stack = self.symbols.along(self.trace.pc(event), self.trace.stack(event));
         let own = |frame: &&Frame| frame.file.as_deref().is_some_and(|file| !is_of_the_system(file));
         let innermost = || self.symbols.frame(self.trace.pc(event));
-        stack.iter().find(own).cloned().unwrap_or_else(innermost)
+        let found = stack.find_map(|frames| frames.iter().find(own).cloned());
+        found.unwrap_or_else(innermost)
     }
 
     /// Where the accesses of a goal are: `a.c:17 and b.c:4`.
