@@ -309,11 +309,13 @@ impl Builder {
         trace.tables = tables;
         trace.cut = cut;
         let processors = parallel::worth(trace.len(), parallel::processors());
+        let mut cells = std::mem::take(&mut trace.cells);
         let (values, (users, waits)) = parallel::both(
             processors,
-            || trace.walk_values(),
+            || trace.walk_values(&mut cells),
             || (trace.users_of_ranges(), Waits::of(&trace)),
         );
+        trace.cells = cells;
         let from_the_start = trace.set_values(values);
         trace.find_pins(&from_the_start);
         trace.find_contested(&users);
