@@ -30,12 +30,9 @@ impl Piece {
         let bytes = number * PIECE..contents.values.len().min((number + 1) * PIECE);
         let mut piece = Piece {
             values: [0; PIECE],
-            known: 0,
+            known: contents.known.word(number),
         };
-        piece.values[..bytes.len()].copy_from_slice(&contents.values[bytes.clone()]);
-        for (at, _) in contents.known[bytes].iter().enumerate().filter(|(_, known)| **known) {
-            piece.known |= 1 << at;
-        }
+        piece.values[..bytes.len()].copy_from_slice(&contents.values[bytes]);
         piece
     }
 
@@ -53,7 +50,7 @@ impl Piece {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
     values: Vec<u8>,
-    known: Vec<bool>,
+    known: Bits,
 }
 
 impl Contents {
@@ -61,24 +58,24 @@ impl Contents {
     pub(crate) fn unknown(count: usize) -> Contents {
         Contents {
             values: vec![0; count],
-            known: vec![false; count],
+            known: Bits::none_of(count),
         }
     }
 
     pub(crate) fn get(&self, byte: usize) -> Option<u8> {
-        self.known[byte].then_some(self.values[byte])
+        self.known.has(byte).then_some(self.values[byte])
     }
 
     /// Whether these bytes, of which at most 8 are asked for at once, are known to hold a value.
     pub(crate) fn hold(&self, bytes: Range<usize>, value: u64) -> bool {
         // Slices are compared, and copied, as a whole: nearly all that a check does is done here.
         let value = &value.to_le_bytes()[..bytes.len()];
-        self.values[bytes.clone()] == *value && self.known[bytes] == [true; 8][..value.len()]
+        self.values[bytes.clone()] == *value && self.known.all_of(bytes)
     }
 
     /// Stores a value; `None` leaves nothing that is known.
     pub(crate) fn store(&mut self, bytes: Range<usize>, value: Option<u64>) {
-        self.known[bytes.clone()].fill(value.is_some());
+        self.known.put(bytes.clone(), value.is_some());
         if let Some(value) = value {
             let value = value.to_le_bytes();
             let (low, rest) = self.values[bytes.clone()].split_at_mut(bytes.len().min(value.len()));
@@ -113,7 +110,7 @@ impl Initial {
     pub(crate) fn contents(&self) -> Contents {
         Contents {
             values: self.values.clone(),
-            known: (0..self.values.len()).map(|byte| self.known.has(byte)).collect(),
+            known: self.known.clone(),
         }
     }
 }
