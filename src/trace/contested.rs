@@ -50,7 +50,7 @@ impl Users {
 impl Trace {
     /// Who accesses each range of memory.
     pub(super) fn users_of_ranges(&self) -> Vec<Users> {
-        let mut of_range = vec![Users::default(); self.accesses.ranges().len()];
+        let mut of_range = vec![Users::default(); self.accesses.cells(&self.incarnations).len()];
         let mut turns = self.in_threads.walk();
         for event in self.events() {
             if let Some((form, range)) = self.ops.access(event.index()) {
@@ -63,17 +63,21 @@ impl Trace {
     /// Finds the cells, and the accesses, that are contested, and those that are [linked](Self::linked). Which cells are
     /// external, and which accesses pinned, is known.
     pub(super) fn find_contested(&mut self, of_range: &[Users]) {
-        let cells_of = |range: &super::accesses::Range| range.cells.start as usize..range.cells.end as usize;
+        let cells_of = || {
+            let of_ranges = self.accesses.cells(&self.incarnations);
+            of_ranges.map(|cells| cells.start as usize..cells.end as usize)
+        };
         let mut of_cell = vec![Users::default(); self.cells.len()];
-        for (range, &users) in self.accesses.ranges().iter().zip(of_range) {
-            of_cell[cells_of(range)].iter_mut().for_each(|cell| cell.add(users));
+        for (cells, &users) in cells_of().zip(of_range) {
+            of_cell[cells].iter_mut().for_each(|cell| cell.add(users));
         }
         for (cell, users) in self.cells.iter_mut().zip(of_cell) {
             cell.set_contested(cell.external() || users.several() && users.written());
         }
-        let flags = self.accesses.ranges().iter().zip(of_range).map(|(range, users)| {
-            let contested = self.cells[cells_of(range)].iter().any(Cell::contested);
-            let alloc = self.incarnations[range.incarnation.index()].alloc;
+        let flags = cells_of().zip(of_range).enumerate().map(|(number, (cells, users))| {
+            let contested = self.cells[cells].iter().any(Cell::contested);
+            let incarnation = self.accesses.incarnation(number, &self.cells);
+            let alloc = self.incarnations[incarnation.index()].alloc;
             let linked = alloc.is_some_and(|alloc| !users.are_only(self.thread(alloc)));
             (contested, linked)
         });

@@ -89,9 +89,14 @@ impl Trace {
             foreign: 0,
         };
         let mut walked: Vec<Walked> = vec![untouched; cells.len()];
-        let (mut turns, mut values) = (self.in_threads.walk(), self.accesses.values());
-        for access in self.accesses() {
-            let (event, kind) = (access.event, access.kind);
+        let mut turns = self.in_threads.walk();
+        let (mut numbers, mut values) = (self.ops.numbers(), self.accesses.values());
+        for event in self.events() {
+            let Some((form, range)) = self.ops.access_by(&mut numbers, event.index()) else {
+                continue;
+            };
+            let kind = form.kind;
+            let access = self.accesses.get(event, form, range, &self.incarnations);
             let (thread, alone_since) = turns.of(event);
             if kind == AccessKind::Use {
                 continue;
@@ -157,10 +162,10 @@ impl Trace {
 
     /// Walks π again and pins the accesses of external cells; takes what the first walk returned.
     pub(super) fn find_pins(&mut self, from_the_start: &[u8]) {
-        let ranges = self.accesses.ranges().iter();
+        let ranges = self.accesses.cells(&self.incarnations);
         let has_pinned: Vec<bool> = ranges
-            .map(|range| {
-                let cells = range.cells.start as usize..range.cells.end as usize;
+            .map(|cells| {
+                let cells = cells.start as usize..cells.end as usize;
                 self.cells[cells].iter().any(|cell| cell.pinned != 0)
             })
             .collect();
