@@ -13,6 +13,7 @@ impl Bits {
     }
 
     /// Those of which that is so.
+    #[cfg(test)]
     pub(crate) fn of(is_so: &[bool]) -> Bits {
         let words = is_so.chunks(u64::BITS as usize);
         let bits = |word: &[bool]| {
