@@ -91,7 +91,8 @@ pub(super) struct Freed {
 
 impl Freed {
     fn cells(&self, incarnations: &[Incarnation]) -> CellRange {
-        self.block.map_or(0..0, |block| incarnations[block.index()].cells.clone())
+        self.block
+            .map_or(0..0, |block| incarnations[block.index()].cells.clone())
     }
 }
 
@@ -174,7 +175,9 @@ impl Accesses {
     pub(super) fn incarnation(&self, number: usize, cells: &[Cell]) -> IncarnationId {
         match self.ranges.get(number) {
             Some(range) => cells[range.first_cell as usize].incarnation,
-            None => self.freed[number - self.ranges.len()].block.unwrap_or(IncarnationId::STATIC),
+            None => self.freed[number - self.ranges.len()]
+                .block
+                .unwrap_or(IncarnationId::STATIC),
         }
     }
 

@@ -8,10 +8,10 @@
 //! `data = 5; strcpy(flag, "go")`, a read of the flag would only have to follow earlier writes of
 //! the flag, and could come before the store to `data`.
 
+use super::cells::slice_value;
 use super::images::Images;
 use super::own_frames::OwnFrames;
 use super::pins::{Pin, Pins};
-use super::cells::slice_value;
 use super::{AccessKind, Cell, CellId, EventId, ThreadId, Trace};
 use hashbrown::HashMap;
 

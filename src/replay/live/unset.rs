@@ -68,8 +68,8 @@ impl Unset {
         };
         let mut differing = differing(read, saw, sees);
         let incarnation = trace.incarnation_of(read.event);
-        let excused = changed
-            || differing.all(|(at, ..)| !is_set(at) || self.copies.contains(&(incarnation, read.addr + at)));
+        let excused =
+            changed || differing.all(|(at, ..)| !is_set(at) || self.copies.contains(&(incarnation, read.addr + at)));
         if excused {
             self.sees(trace, read, saw, sees);
             self.reads.count += 1;
