@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Numbers that are in or not.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bits(Vec<u64>);
 
 impl Bits {
@@ -13,6 +13,7 @@ impl Bits {
     }
 
     /// Those of which that is so.
+    #[cfg(test)]
     pub(crate) fn of(is_so: &[bool]) -> Bits {
         let words = is_so.chunks(u64::BITS as usize);
         let bits = |word: &[bool]| {
@@ -29,6 +30,42 @@ impl Bits {
 
     pub(crate) fn has(&self, at: usize) -> bool {
         self.0[at / u64::BITS as usize] >> (at % u64::BITS as usize) & 1 != 0
+    }
+
+    /// These are in, or none of them is.
+    #[inline]
+    pub(crate) fn put(&mut self, numbers: Range<usize>, are_in: bool) {
+        let bits = u64::BITS as usize;
+        let mut from = numbers.start;
+        while from < numbers.end {
+            let until = numbers.end.min((from / bits + 1) * bits);
+            let some = u64::MAX >> (bits - (until - from)) << (from % bits);
+            match are_in {
+                true => self.0[from / bits] |= some,
+                false => self.0[from / bits] &= !some,
+            }
+            from = until;
+        }
+    }
+
+    /// Which are in of the 64 that this word is of.
+    pub(crate) fn word(&self, number: usize) -> u64 {
+        self.0[number]
+    }
+
+    /// Whether all of these are in, of which there are no more than a word has.
+    #[inline]
+    pub(crate) fn all_of(&self, numbers: Range<usize>) -> bool {
+        let bits = u64::BITS as usize;
+        let (word, first) = (numbers.start / bits, numbers.start % bits);
+        let Some(missing) = bits.checked_sub(numbers.len()).filter(|&missing| missing < bits) else {
+            return numbers.is_empty();
+        };
+        let mut some = self.0[word] >> first;
+        if first > missing {
+            some |= self.0[word + 1] << (bits - first);
+        }
+        !some << missing == 0
     }
 
     /// Whether any is in.
@@ -95,6 +132,29 @@ impl Numbered<'_> {
 #[cfg(test)]
 mod tests {
     use super::{Bits, Numbered};
+
+    #[test]
+    fn what_is_put_in_and_taken_out_is_known_together() {
+        let (mut bits, mut all) = (Bits::none_of(300), [false; 300]);
+        let mut number = 1_u64;
+        let mut below = |bound: usize| {
+            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (number >> 33) as usize % bound
+        };
+        for _ in 0..20_000 {
+            let len = if below(10) == 0 { below(200) } else { below(9) };
+            let first = below(301 - len);
+            let are_in = below(3) > 0;
+            bits.put(first..first + len, are_in);
+            all[first..first + len].fill(are_in);
+            let asked = below(65);
+            let first = below(301 - asked);
+            let expected = all[first..first + asked].iter().all(|&one| one);
+            assert_eq!(bits.all_of(first..first + asked), expected);
+        }
+        assert_eq!(bits, Bits::of(&all));
+        assert_eq!(bits.word(1), Bits::of(&all[64..128]).word(0));
+    }
 
     #[test]
     fn has_what_is_so() {

@@ -2,7 +2,7 @@
 
 use crate::bits::Bits;
 use crate::recording::byte_of;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -12,6 +12,8 @@ pub(crate) struct Memory<'a> {
     contents: Cow<'a, Contents>,
     /// The pieces of which something was changed, by number, if `contents` belong to another state.
     changed: HashMap<usize, Piece>,
+    /// Those of which nothing is known any more: a free of a large block leaves many.
+    gone: HashSet<usize>,
 }
 
 /// Bytes of a piece. Neighbors are often changed together: a free of a large block changes all of it.
@@ -25,17 +27,20 @@ struct Piece {
 }
 
 impl Piece {
+    /// One of which nothing is known.
+    const UNKNOWN: Piece = Piece {
+        values: [0; PIECE],
+        known: 0,
+    };
+
     /// The piece of this number.
     fn of(contents: &Contents, number: usize) -> Piece {
         let bytes = number * PIECE..contents.values.len().min((number + 1) * PIECE);
         let mut piece = Piece {
             values: [0; PIECE],
-            known: 0,
+            known: contents.known.word(number),
         };
-        piece.values[..bytes.len()].copy_from_slice(&contents.values[bytes.clone()]);
-        for (at, _) in contents.known[bytes].iter().enumerate().filter(|(_, known)| **known) {
-            piece.known |= 1 << at;
-        }
+        piece.values[..bytes.len()].copy_from_slice(&contents.values[bytes]);
         piece
     }
 
@@ -53,7 +58,7 @@ impl Piece {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
     values: Vec<u8>,
-    known: Vec<bool>,
+    known: Bits,
 }
 
 impl Contents {
@@ -61,24 +66,24 @@ impl Contents {
     pub(crate) fn unknown(count: usize) -> Contents {
         Contents {
             values: vec![0; count],
-            known: vec![false; count],
+            known: Bits::none_of(count),
         }
     }
 
     pub(crate) fn get(&self, byte: usize) -> Option<u8> {
-        self.known[byte].then_some(self.values[byte])
+        self.known.has(byte).then_some(self.values[byte])
     }
 
     /// Whether these bytes, of which at most 8 are asked for at once, are known to hold a value.
     pub(crate) fn hold(&self, bytes: Range<usize>, value: u64) -> bool {
         // Slices are compared, and copied, as a whole: nearly all that a check does is done here.
         let value = &value.to_le_bytes()[..bytes.len()];
-        self.values[bytes.clone()] == *value && self.known[bytes] == [true; 8][..value.len()]
+        self.values[bytes.clone()] == *value && self.known.all_of(bytes)
     }
 
     /// Stores a value; `None` leaves nothing that is known.
     pub(crate) fn store(&mut self, bytes: Range<usize>, value: Option<u64>) {
-        self.known[bytes.clone()].fill(value.is_some());
+        self.known.put(bytes.clone(), value.is_some());
         if let Some(value) = value {
             let value = value.to_le_bytes();
             let (low, rest) = self.values[bytes.clone()].split_at_mut(bytes.len().min(value.len()));
@@ -113,7 +118,7 @@ impl Initial {
     pub(crate) fn contents(&self) -> Contents {
         Contents {
             values: self.values.clone(),
-            known: (0..self.values.len()).map(|byte| self.known.has(byte)).collect(),
+            known: self.known.clone(),
         }
     }
 }
@@ -123,6 +128,7 @@ impl<'a> Memory<'a> {
         Memory {
             contents: Cow::Owned(contents),
             changed: HashMap::new(),
+            gone: HashSet::new(),
         }
     }
 
@@ -131,19 +137,25 @@ impl<'a> Memory<'a> {
         Memory {
             contents: Cow::Borrowed(&self.contents),
             changed: self.changed.clone(),
+            gone: self.gone.clone(),
         }
     }
 
     fn get(&self, byte: usize) -> Option<u8> {
         match self.changed.get(&(byte / PIECE)) {
             Some(piece) => piece.get(byte % PIECE),
+            None if self.is_gone(byte / PIECE) => None,
             None => self.contents.get(byte),
         }
     }
 
+    fn is_gone(&self, piece: usize) -> bool {
+        !self.gone.is_empty() && self.gone.contains(&piece)
+    }
+
     /// Whether memory holds a value, of at most 8 bytes.
     pub(crate) fn holds(&self, bytes: Range<usize>, value: u64) -> bool {
-        if self.changed.is_empty() && bytes.len() <= 8 {
+        if self.changed.is_empty() && self.gone.is_empty() && bytes.len() <= 8 {
             return self.contents.hold(bytes, value);
         }
         self.differs(bytes, value).next().is_none()
@@ -167,13 +179,21 @@ impl<'a> Memory<'a> {
         match &mut self.contents {
             Cow::Owned(contents) => contents.store(bytes, value),
             Cow::Borrowed(contents) => {
+                let until = bytes.end;
                 let mut bytes = bytes.enumerate().peekable();
                 while let Some(&(_, first)) = bytes.peek() {
                     let number = first / PIECE;
-                    let piece = self
-                        .changed
-                        .entry(number)
-                        .or_insert_with(|| Piece::of(contents, number));
+                    if value.is_none() && first % PIECE == 0 && first + PIECE <= until {
+                        self.changed.remove(&number);
+                        self.gone.insert(number);
+                        bytes.nth(PIECE - 1);
+                        continue;
+                    }
+                    let is_gone = !self.gone.is_empty() && self.gone.remove(&number);
+                    let piece = self.changed.entry(number).or_insert_with(|| match is_gone {
+                        true => Piece::UNKNOWN,
+                        false => Piece::of(contents, number),
+                    });
                     while let Some((place, byte)) = bytes.next_if(|&(_, byte)| byte / PIECE == number) {
                         piece.set(byte % PIECE, value.map(|value| byte_of(value, place)));
                     }

@@ -139,17 +139,12 @@ impl Unrecorded {
             pins: Pins::default(),
         };
         // By byte: whether its first access saw what had been there all along, and whether it is external.
-        let (mut from_the_start, mut external) = (vec![false; bytes.count], vec![false; bytes.count]);
+        let (mut from_the_start, mut external) = (Bits::none_of(bytes.count), Bits::none_of(bytes.count));
         found.find_values(recording, bytes, &mut from_the_start, &mut external);
         if !found.any {
             return found;
         }
-        found.external = Bits::of(&external);
-        drop(external);
-        let from_the_start = {
-            let all = from_the_start;
-            Bits::of(&all)
-        };
+        found.external = external;
         let pinned = shared(recording, facts, bytes, (&from_the_start, &found.external));
         if pinned.any() {
             found.pins = Pins::of(recording, bytes, &pinned, &from_the_start);
@@ -188,13 +183,13 @@ impl Unrecorded {
         &mut self,
         recording: &dyn Recording,
         bytes: &Bytes,
-        from_the_start: &mut [bool],
-        external: &mut [bool],
+        from_the_start: &mut Bits,
+        external: &mut Bits,
     ) {
         let mut images = Images::new(&recording.tables().images);
-        // What the accesses so far leave, and which bytes had none.
+        // What the accesses so far leave, and which bytes had some.
         let mut contents = Contents::unknown(bytes.count);
-        let mut untouched = vec![true; bytes.count];
+        let mut known = Bits::none_of(bytes.count);
         let mut numbers = bytes.cursor();
         walk(recording, |event, _, op| {
             let touched = bytes.touched_by(numbers.at(event.index()));
@@ -212,24 +207,27 @@ impl Unrecorded {
                     let (byte, Some(seen)) = (deed.byte, deed.sees) else {
                         continue;
                     };
-                    let explained = if untouched[byte] {
+                    let explained = if !known.has(byte) {
                         self.initial.set(byte, seen);
-                        from_the_start[byte] = images.explain(deed.addr, alloc, seen);
-                        from_the_start[byte]
+                        let was_there = images.explain(deed.addr, alloc, seen);
+                        from_the_start.put(byte..byte + 1, was_there);
+                        was_there
                     } else {
                         // What was freed is not known.
                         let is_there = contents.get(byte) == Some(seen);
                         self.first_unexplained = self.first_unexplained.or((!is_there).then_some(event));
                         is_there
                     };
-                    external[byte] |= !explained;
-                    self.any |= !explained;
+                    if !explained {
+                        external.set(byte);
+                        self.any = true;
+                    }
                 }
-                untouched[touched.clone()].fill(false);
+                known.put(touched.clone(), true);
                 contents.store(touched.clone(), Some(value));
             }
             if leaves.is_some() || valued.access.is_none() {
-                untouched[touched.clone()].fill(false);
+                known.put(touched.clone(), true);
                 contents.store(touched, leaves);
             }
         });

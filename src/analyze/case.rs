@@ -574,7 +574,7 @@ impl<'d> Case<'d, '_> {
         let tells = |&event: &EventId| {
             trace.is_contested(event)
                 || trace.access(event).is_none_or(|access| {
-                    let alloc = trace.incarnation(access.incarnation).alloc;
+                    let alloc = trace.incarnation(trace.incarnation_of(access.event)).alloc;
                     alloc.is_some_and(|alloc| trace.thread(alloc) != trace.thread(event))
                 })
         };

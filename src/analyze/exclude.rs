@@ -318,7 +318,7 @@ impl Decider<'_> {
 fn rests_on_outcomes(trace: &Trace) -> bool {
     let by_outcome = |event: EventId| match trace.op(event) {
         Op::Access => trace.access(event).is_some_and(|access| {
-            let alloc = trace.incarnation(access.incarnation).alloc;
+            let alloc = trace.incarnation(trace.incarnation_of(access.event)).alloc;
             alloc.is_some_and(|alloc| trace.thread(alloc) != trace.thread(event))
         }),
         op => {

@@ -393,8 +393,7 @@ impl<'t> Walk<'t> {
                 }
             }
             Some(Before::Allocation) => {
-                let incarnation = trace.access(event).expect("an access").incarnation;
-                if let Some(alloc) = trace.incarnation(incarnation).alloc {
+                if let Some(alloc) = trace.incarnation(trace.incarnation_of(event)).alloc {
                     self.edge(alloc, event);
                 }
             }

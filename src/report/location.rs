@@ -7,8 +7,9 @@ use crate::trace::{Access, EventId, IncarnationId};
 /// The memory that an access touches, in words, and the event that allocated it.
 pub(super) fn location(words: &Words<'_>, access: Access) -> (String, Option<EventId>) {
     let trace = words.trace;
-    if access.incarnation != IncarnationId::STATIC {
-        let block = trace.incarnation(access.incarnation);
+    let incarnation = trace.incarnation_of(access.event);
+    if incarnation != IncarnationId::STATIC {
+        let block = trace.incarnation(incarnation);
         let offset = access.addr.wrapping_sub(block.addr);
         let place = format!(
             "block of {} bytes at {:#x}, {offset} bytes into it",

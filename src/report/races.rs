@@ -129,7 +129,7 @@ impl<'a> Findings<'a> {
             Some((
                 access.addr,
                 access.size,
-                access.incarnation,
+                self.trace.incarnation_of(access.event),
                 self.words().access_kind(access.kind),
             ))
         };

@@ -9,6 +9,7 @@ use crate::results::{
 use crate::schedule::Goal;
 use crate::trace::{AccessKind, EventId};
 use crate::verdict::Verdict;
+use serde::{Serialize, Serializer};
 
 impl Summary {
     /// Counts the pairs of an analysis.
@@ -68,16 +69,34 @@ impl Summary {
     }
 }
 
-impl Results {
+/// The pairs of some analyses, each of which is put in words when it is written, and forgotten then.
+pub struct PairsWritten<'a>(&'a [Findings<'a>]);
+
+impl Serialize for PairsWritten<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let pairs = self.0.iter().enumerate().flat_map(|(number, findings)| {
+            let trace = (number > 0).then(|| findings.path.display().to_string());
+            findings.rows().map(move |row| PairResult {
+                trace: trace.clone(),
+                ..pair_result(findings, &row)
+            })
+        });
+        serializer.collect_seq(pairs)
+    }
+}
+
+impl<'a> Results<PairsWritten<'a>> {
     /// The results object of the analyses of several runs: that of the first, with what the others add, which says of
     /// which trace it is.
     #[must_use]
-    pub fn merged(findings: &[Findings<'_>]) -> Option<Results> {
+    pub fn merged(findings: &'a [Findings<'a>]) -> Option<Self> {
         let (first, others) = findings.split_first()?;
-        let mut all = Results::of(first);
+        let mut all = Results {
+            pairs: PairsWritten(findings),
+            ..Results::of(first)
+        };
         for other in others {
             let Results {
-                pairs,
                 races,
                 deadlocks,
                 atomicity_violations,
@@ -85,10 +104,6 @@ impl Results {
                 ..
             } = Results::of(other);
             let path = Some(trace.path.clone());
-            all.pairs.extend(pairs.into_iter().map(|pair| PairResult {
-                trace: path.clone(),
-                ..pair
-            }));
             all.races.extend(races.into_iter().map(|race| RaceResult {
                 trace: path.clone(),
                 ..race
@@ -111,14 +126,14 @@ impl Results {
 
     /// The results object of an analysis.
     #[must_use]
-    pub fn of(findings: &Findings<'_>) -> Results {
+    pub fn of(findings: &'a Findings<'a>) -> Self {
         Results {
             schema: SCHEMA.to_owned(),
             tool: tool(),
             options: findings.options,
             trace: TraceSummary::of(findings.trace, findings.path),
             further_traces: Vec::new(),
-            pairs: findings.rows().map(|row| pair_result(findings, &row)).collect(),
+            pairs: PairsWritten(std::slice::from_ref(findings)),
             races: findings
                 .races(|_| true)
                 .iter()

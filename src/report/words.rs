@@ -98,14 +98,16 @@ impl Words<'_> {
     /// The name of the static variable that an access touches.
     #[must_use]
     pub fn variable(&self, access: Access) -> Option<String> {
-        let variable = (access.incarnation == IncarnationId::STATIC).then(|| self.symbols.variable(access.addr));
+        let variable = (self.trace.incarnation_of(access.event) == IncarnationId::STATIC)
+            .then(|| self.symbols.variable(access.addr));
         variable.flatten().map(|variable| variable.name)
     }
 
     /// What an access touches: a variable, else address and size.
     #[must_use]
     pub fn memory(&self, access: Access) -> String {
-        let variable = (access.incarnation == IncarnationId::STATIC).then(|| self.symbols.variable(access.addr));
+        let variable = (self.trace.incarnation_of(access.event) == IncarnationId::STATIC)
+            .then(|| self.symbols.variable(access.addr));
         match variable.flatten() {
             Some(variable) if variable.addr == access.addr && variable.size == access.size => {
                 printable(&variable.name).into_owned()
@@ -120,7 +122,8 @@ impl Words<'_> {
     /// are no more than numbers that the import gave it.
     #[must_use]
     pub fn imported_variable(&self, access: Access) -> Option<String> {
-        let named = (access.incarnation == IncarnationId::STATIC).then(|| self.symbols.variable(access.addr));
+        let named = (self.trace.incarnation_of(access.event) == IncarnationId::STATIC)
+            .then(|| self.symbols.variable(access.addr));
         let whole = named.flatten().filter(|variable| {
             variable.module.is_none() && (variable.addr, variable.size) == (access.addr, access.size)
         });
@@ -153,10 +156,11 @@ impl Words<'_> {
     /// headers and libraries of the system, else the innermost one.
     #[must_use]
     pub fn frame(&self, event: EventId) -> Frame {
-        let stack = self.symbols.stack(self.trace.pc(event), self.trace.stack(event));
+        let mut stack = self.symbols.along(self.trace.pc(event), self.trace.stack(event));
         let own = |frame: &&Frame| frame.file.as_deref().is_some_and(|file| !is_of_the_system(file));
         let innermost = || self.symbols.frame(self.trace.pc(event));
-        stack.iter().find(own).cloned().unwrap_or_else(innermost)
+        let found = stack.find_map(|frames| frames.iter().find(own).cloned());
+        found.unwrap_or_else(innermost)
     }
 
     /// Where the accesses of a goal are: `a.c:17 and b.c:4`.

@@ -22,9 +22,10 @@ use trace_format::ProgramEnd;
 /// The value of [`Results::schema`].
 pub const SCHEMA: &str = "witness-results/1";
 
-/// All that one analysis found.
+/// All that one analysis found. Its pairs may be whatever is written as a list of [`PairResult`]: of many, this takes
+/// more memory than all that was known of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Results {
+pub struct Results<P = Vec<PairResult>> {
     /// [`SCHEMA`].
     pub schema: String,
     /// Name and version of what wrote this.
@@ -38,7 +39,7 @@ pub struct Results {
     pub further_traces: Vec<TraceSummary>,
     /// One entry per pair of code positions, ordered by their first conflict in the trace; of several traces, one trace
     /// behind the other.
-    pub pairs: Vec<PairResult>,
+    pub pairs: P,
     /// The witnessed pairs, the same race once.
     #[serde(default)]
     pub races: Vec<RaceResult>,

@@ -45,7 +45,7 @@ pub(super) fn chain(trace: &Trace, order: &[EventId], a: EventId, b: EventId) ->
     let thread = trace.thread(b).index();
     let through_block = trace
         .access(b)
-        .and_then(|access| walk.blocks.get(&access.incarnation.0).copied());
+        .and_then(|access| walk.blocks.get(&trace.incarnation_of(access.event).0).copied());
     let Some(mut link) = walk.threads[thread].or(through_block) else {
         return Ok(None);
     };
@@ -231,7 +231,7 @@ impl Walk<'_> {
         let thread = self.trace.thread(event);
         let own = thread.index();
         let atomic = access.kind.is_atomic();
-        let block = self.blocks.get(&access.incarnation.0).copied();
+        let block = self.blocks.get(&self.trace.incarnation_of(access.event).0).copied();
         self.pass(thread, event, block);
         if self.trace.pin(event).is_some() {
             self.meet(event);

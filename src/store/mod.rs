@@ -31,6 +31,7 @@ use blake3::Hasher;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use safe_files::{Draft, Readers, make_folder};
+use serde::Serialize;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -161,7 +162,7 @@ pub struct Stored {
 /// # Errors
 /// [`StoreError::Io`].
 pub fn save<'a>(
-    results: &Results,
+    results: &impl Serialize,
     schedules: impl Iterator<Item = (usize, &'a Schedule)>,
     analysis: &Analysis,
     folder: &Path,
@@ -303,7 +304,7 @@ fn lock(folder: &Path, operation: FlockOperation) -> io::Result<File> {
 }
 
 /// Writes the results object, and returns the digest of what is written.
-fn write_json(results: &Results, out: &mut Draft) -> io::Result<blake3::Hash> {
+fn write_json(results: &impl Serialize, out: &mut Draft) -> io::Result<blake3::Hash> {
     let hasher = Hasher::new();
     let mut out = BufWriter::with_capacity(ROOM, Digesting { out, hasher });
     serde_json::to_writer_pretty(&mut out, results)?;

@@ -183,8 +183,13 @@ impl<'t> Symbols<'t> {
     /// All activations at a code position that was reached through `stack`, innermost first.
     #[must_use]
     pub fn stack(&self, pc: CodePosition, stack: StackId) -> Vec<Frame> {
+        self.along(pc, stack).flat_map(|frames| frames.to_vec()).collect()
+    }
+
+    /// The activations at a code position and at those that it was reached through, for whoever needs few of them.
+    pub fn along(&self, pc: CodePosition, stack: StackId) -> impl Iterator<Item = Rc<[Frame]>> {
         let positions = std::iter::once(pc).chain(self.tables.frames(stack));
-        positions.flat_map(|pc| self.frames(pc).to_vec()).collect()
+        positions.map(|pc| self.frames(pc))
     }
 
     fn look_up(&self, pc: CodePosition) -> Vec<Frame> {

@@ -15,8 +15,6 @@ pub struct Access {
     pub kind: AccessKind,
     /// Memory order of an atomic access; `Relaxed` for plain ones.
     pub order: MemoryOrder,
-    /// The incarnation that its first byte belongs to.
-    pub incarnation: IncarnationId,
     /// First byte.
     pub addr: u64,
     /// Length in bytes.
@@ -57,19 +55,45 @@ impl Access {
     }
 }
 
-/// A range of memory that accesses touch.
+/// A range of memory that accesses touch: 16 bytes, since there may be one for each access. Its incarnation is that of
+/// its first cell.
 #[derive(Clone, Debug)]
 pub(super) struct Range {
-    pub incarnation: IncarnationId,
     pub addr: u64,
-    /// In bytes; [`WHOLE`](Self::WHOLE) of what is freed.
-    pub size: u32,
-    pub cells: CellRange,
+    first_cell: u32,
+    cells: u8,
+    size: u8,
 }
 
 impl Range {
-    /// All of its incarnation.
-    pub const WHOLE: u32 = u32::MAX;
+    /// From at least one cell.
+    pub(super) fn new(addr: u64, size: u8, cells: CellRange) -> Range {
+        Range {
+            addr,
+            first_cell: cells.start,
+            cells: u8::try_from(cells.end - cells.start).expect("a cell has a byte at least"),
+            size,
+        }
+    }
+
+    fn cells(&self) -> CellRange {
+        self.first_cell..self.first_cell + u32::from(self.cells)
+    }
+}
+
+/// What a free frees.
+#[derive(Clone, Debug)]
+pub(super) struct Freed {
+    pub addr: u64,
+    /// All of it; nothing, if nobody has allocated what is freed.
+    pub block: Option<IncarnationId>,
+}
+
+impl Freed {
+    fn cells(&self, incarnations: &[Incarnation]) -> CellRange {
+        self.block
+            .map_or(0..0, |block| incarnations[block.index()].cells.clone())
+    }
 }
 
 /// The memory of a trace's accesses, and their values.
@@ -79,6 +103,8 @@ impl Range {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Accesses {
     ranges: Vec<Range>,
+    /// By number, behind those of the ranges.
+    freed: Vec<Freed>,
     /// By event: the value, or its place among those that stand apart; 0 of what is no access, or has none.
     values: Column,
     wide: Vec<u64>,
@@ -127,34 +153,63 @@ impl Accesses {
         *near
     }
 
-    /// No access follows: these are the ranges that they are of.
-    pub(super) fn end(&mut self, ranges: Vec<Range>) {
-        self.ranges = ranges;
+    /// No access follows: these are the ranges that they are of, and what is freed.
+    pub(super) fn end(&mut self, ranges: Vec<Range>, freed: Vec<Freed>) {
+        (self.ranges, self.freed) = (ranges, freed);
         self.near = Vec::new();
         self.values.end();
         self.wide.shrink_to_fit();
         self.both.shrink_to_fit();
     }
 
-    pub(super) fn ranges(&self) -> &[Range] {
-        &self.ranges
+    /// By number: the cells of each range, and then what each free frees.
+    pub(super) fn cells<'a>(&'a self, incarnations: &'a [Incarnation]) -> impl ExactSizeIterator<Item = CellRange> {
+        let (ranges, freed) = (&self.ranges, &self.freed);
+        (0..ranges.len() + freed.len()).map(move |number| match ranges.get(number) {
+            Some(range) => range.cells(),
+            None => freed[number - ranges.len()].cells(incarnations),
+        })
+    }
+
+    /// What a range, by its number, or what is freed lies in.
+    pub(super) fn incarnation(&self, number: usize, cells: &[Cell]) -> IncarnationId {
+        match self.ranges.get(number) {
+            Some(range) => cells[range.first_cell as usize].incarnation,
+            None => self.freed[number - self.ranges.len()]
+                .block
+                .unwrap_or(IncarnationId::STATIC),
+        }
     }
 
     #[inline]
     pub(super) fn get(&self, event: EventId, form: Form, range: u32, incarnations: &[Incarnation]) -> Access {
-        let range = &self.ranges[range as usize];
+        let Some(range) = self.ranges.get(range as usize) else {
+            return self.freed(event, form, range as usize - self.ranges.len(), incarnations);
+        };
         Access {
             event,
             kind: form.kind,
             order: form.order,
-            incarnation: range.incarnation,
             addr: range.addr,
-            size: match range.size {
-                Range::WHOLE => incarnations[range.incarnation.index()].size,
-                size => size.into(),
-            },
-            first_cell: range.cells.start,
-            cells: range.cells.end - range.cells.start,
+            size: range.size.into(),
+            first_cell: range.first_cell,
+            cells: range.cells.into(),
+            apart: form.apart,
+        }
+    }
+
+    #[cold]
+    fn freed(&self, event: EventId, form: Form, number: usize, incarnations: &[Incarnation]) -> Access {
+        let freed = &self.freed[number];
+        let cells = freed.cells(incarnations);
+        Access {
+            event,
+            kind: form.kind,
+            order: form.order,
+            addr: freed.addr,
+            size: freed.block.map_or(0, |block| incarnations[block.index()].size),
+            first_cell: cells.start,
+            cells: cells.end - cells.start,
             apart: form.apart,
         }
     }

@@ -239,18 +239,6 @@ impl CellBuilder {
         Some(id)
     }
 
-    /// The ranges by number, with the cells that each covers.
-    pub(super) fn ranges(&self, covers: Vec<CellRange>) -> Vec<Range> {
-        let ranges = self.ranges.iter().zip(covers);
-        let range = |(&(incarnation, addr, size), cells): (&(IncarnationId, u64, u8), CellRange)| Range {
-            incarnation,
-            addr,
-            size: size.into(),
-            cells,
-        };
-        ranges.map(range).collect()
-    }
-
     /// The number of an access' range.
     pub(super) fn range(&mut self, addr: u64, size: u8) -> u32 {
         let first = self.by_first.at(addr);
@@ -270,13 +258,15 @@ impl CellBuilder {
         self.ranges.len() as u32 - 1
     }
 
-    /// Cuts every incarnation at the boundaries of its ranges. Returns the cells, and for each
-    /// range number the cells that it covers.
-    pub(super) fn cut(&mut self) -> (Vec<Cell>, Vec<CellRange>) {
+    /// Cuts every incarnation at the boundaries of its ranges. Returns the cells, and the ranges by number, with the cells
+    /// that each covers.
+    pub(super) fn cut(&mut self) -> (Vec<Cell>, Vec<Range>) {
+        // What lies where nobody asks any more.
+        (self.by_first, self.others) = (Shadow::default(), Vec::new());
         let mut order: Vec<u32> = (0..self.ranges.len() as u32).collect();
         order.sort_unstable_by_key(|&number| self.ranges[number as usize]);
         let mut cells: Vec<Cell> = Vec::new();
-        let mut covers = vec![0..0; self.ranges.len()];
+        let mut covers = vec![Range::new(0, 0, 0..0); self.ranges.len()];
         let mut at = 0;
         while at < order.len() {
             let incarnation = self.ranges[order[at] as usize].0;
@@ -309,11 +299,13 @@ impl CellBuilder {
                 let (_, addr, size) = self.ranges[number as usize];
                 let start = made.partition_point(|cell| cell.addr < addr);
                 let end = made.partition_point(|cell| cell.addr < addr.saturating_add(u64::from(size)));
-                covers[number as usize] = first_cell + start as u32..first_cell + end as u32;
+                let covered = first_cell + start as u32..first_cell + end as u32;
+                covers[number as usize] = Range::new(addr, size, covered);
             }
             self.incarnations[incarnation.index()].cells = first_cell..cells.len() as u32;
             at = until;
         }
+        cells.shrink_to_fit();
         (cells, covers)
     }
 }

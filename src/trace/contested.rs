@@ -6,35 +6,55 @@
 use super::event_set::EventSet;
 use super::{Access, Cell, EventId, ThreadId, Trace};
 
-/// Who accesses a piece of memory.
+/// Who accesses a piece of memory: the number of the first thread and one, or 0, and two bits. There is one for each
+/// range and each cell of a trace.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Users {
-    first: Option<ThreadId>,
-    several: bool,
-    written: bool,
-}
+pub(super) struct Users(u32);
 
 impl Users {
+    const SEVERAL: u32 = 1 << 31;
+    const WRITTEN: u32 = 1 << 30;
+    /// As many threads are told apart: those with higher numbers are several.
+    const FIRST: u32 = Users::WRITTEN - 1;
+
+    fn new(thread: ThreadId, written: bool) -> Users {
+        let first = thread.0.saturating_add(1).min(Users::FIRST);
+        let several = if first == Users::FIRST { Users::SEVERAL } else { 0 };
+        Users(first | several | if written { Users::WRITTEN } else { 0 })
+    }
+
     fn add(&mut self, other: Users) {
-        if let Some(first) = other.first {
-            self.several |= other.several || *self.first.get_or_insert(first) != first;
-            self.written |= other.written;
+        let (mine, theirs) = (self.0 & Users::FIRST, other.0 & Users::FIRST);
+        self.0 |= other.0 & !Users::FIRST;
+        if mine == 0 {
+            self.0 |= theirs;
+        } else if theirs != 0 && mine != theirs {
+            self.0 |= Users::SEVERAL;
         }
+    }
+
+    fn several(self) -> bool {
+        self.0 & Users::SEVERAL != 0
+    }
+
+    fn written(self) -> bool {
+        self.0 & Users::WRITTEN != 0
+    }
+
+    /// Whether no thread but this one is among them, and it is.
+    fn are_only(self, thread: ThreadId) -> bool {
+        !self.several() && self.0 & Users::FIRST == Users::new(thread, false).0
     }
 }
 
 impl Trace {
     /// Who accesses each range of memory.
     pub(super) fn users_of_ranges(&self) -> Vec<Users> {
-        let mut of_range = vec![Users::default(); self.accesses.ranges().len()];
+        let mut of_range = vec![Users::default(); self.accesses.cells(&self.incarnations).len()];
         let mut turns = self.in_threads.walk();
         for event in self.events() {
             if let Some((form, range)) = self.ops.access(event.index()) {
-                of_range[range as usize].add(Users {
-                    first: Some(turns.of(event).0),
-                    several: false,
-                    written: form.kind.writes(),
-                });
+                of_range[range as usize].add(Users::new(turns.of(event).0, form.kind.writes()));
             }
         }
         of_range
@@ -43,18 +63,22 @@ impl Trace {
     /// Finds the cells, and the accesses, that are contested, and those that are [linked](Self::linked). Which cells are
     /// external, and which accesses pinned, is known.
     pub(super) fn find_contested(&mut self, of_range: &[Users]) {
-        let cells_of = |range: &super::accesses::Range| range.cells.start as usize..range.cells.end as usize;
+        let cells_of = || {
+            let of_ranges = self.accesses.cells(&self.incarnations);
+            of_ranges.map(|cells| cells.start as usize..cells.end as usize)
+        };
         let mut of_cell = vec![Users::default(); self.cells.len()];
-        for (range, &users) in self.accesses.ranges().iter().zip(of_range) {
-            of_cell[cells_of(range)].iter_mut().for_each(|cell| cell.add(users));
+        for (cells, &users) in cells_of().zip(of_range) {
+            of_cell[cells].iter_mut().for_each(|cell| cell.add(users));
         }
         for (cell, users) in self.cells.iter_mut().zip(of_cell) {
-            cell.set_contested(cell.external() || users.several && users.written);
+            cell.set_contested(cell.external() || users.several() && users.written());
         }
-        let flags = self.accesses.ranges().iter().zip(of_range).map(|(range, users)| {
-            let contested = self.cells[cells_of(range)].iter().any(Cell::contested);
-            let alloc = self.incarnations[range.incarnation.index()].alloc;
-            let linked = alloc.is_some_and(|alloc| users.several || users.first != Some(self.thread(alloc)));
+        let flags = cells_of().zip(of_range).enumerate().map(|(number, (cells, users))| {
+            let contested = self.cells[cells].iter().any(Cell::contested);
+            let incarnation = self.accesses.incarnation(number, &self.cells);
+            let alloc = self.incarnations[incarnation.index()].alloc;
+            let linked = alloc.is_some_and(|alloc| !users.are_only(self.thread(alloc)));
             (contested, linked)
         });
         let flags: Vec<(bool, bool)> = flags.collect();

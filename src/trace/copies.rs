@@ -30,10 +30,10 @@ impl Trace {
         let again = self.successor(write)?;
         let [from, to, back] = [self.access(read)?, self.access(write)?, self.access(again)?];
         let is_copy = (to.kind, back.kind) == (AccessKind::Write, AccessKind::Read)
-            && (to.addr, to.incarnation) == (back.addr, back.incarnation)
+            && (to.addr, self.incarnation_of(to.event)) == (back.addr, self.incarnation_of(back.event))
             && [from.size, to.size, back.size] == [from.size; 3]
             && [from.cells(), to.cells(), back.cells()] == [1; 3]
-            && self.own_stack(self.thread(read)) == Some(to.incarnation);
+            && self.own_stack(self.thread(read)) == Some(self.incarnation_of(to.event));
         let value = self.uses(from).next().filter(|_| is_copy && from.kind.reads())?.read;
         let (to, back) = (self.uses(to).next()?, self.uses(back).next()?);
         (to.written == value && back.read == value).then_some(again)

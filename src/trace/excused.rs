@@ -81,7 +81,8 @@ impl Trace {
         let mut overlapping = ranges.filter(|(start, until, ..)| access.addr < *until && *start < end);
         overlapping
             .find(|(_, _, events, _)| {
-                access.incarnation == IncarnationId::STATIC || was_there(self.incarnation(access.incarnation), *events)
+                let incarnation = self.incarnation_of(access.event);
+                incarnation == IncarnationId::STATIC || was_there(self.incarnation(incarnation), *events)
             })
             .map(|(.., why)| why.as_str())
     }

@@ -8,41 +8,59 @@
 //! `data = 5; strcpy(flag, "go")`, a read of the flag would only have to follow earlier writes of
 //! the flag, and could come before the store to `data`.
 
+use super::cells::slice_value;
 use super::images::Images;
 use super::own_frames::OwnFrames;
 use super::pins::{Pin, Pins};
-use super::{AccessKind, CellId, EventId, ThreadId, Trace};
+use super::{AccessKind, Cell, CellId, EventId, ThreadId, Trace};
 use hashbrown::HashMap;
 
-/// What is known of a cell while π is walked.
+/// What is known of a cell while π is walked. What its first access read, and the bytes that showed an unexplained value,
+/// go to the [`Cell`] itself: there is one of these for each cell of a trace.
 #[derive(Clone, Copy)]
 struct Walked {
-    content: Content,
+    value: u64,
     last: EventId,
-    /// The one thread that accesses it; `None` once there were two.
-    only: Option<ThreadId>,
-    /// What its first access read.
-    initial: Option<u64>,
-    /// The bytes that showed an unexplained value, a bit for each.
-    external: u8,
-    /// Those that changed while other threads had events, too.
+    /// The one thread that accesses it, if there is one.
+    only: Only,
+    content: Content,
+    /// The bytes that showed an unexplained value while other threads had events, too.
     foreign: u8,
+}
+
+/// The one thread that accesses a cell: its number, or nobody yet, or there were two.
+#[derive(Clone, Copy, PartialEq)]
+struct Only(u32);
+
+impl Only {
+    const NOBODY: Only = Only(u32::MAX);
+    const SEVERAL: Only = Only(u32::MAX - 1);
+
+    fn and(self, thread: ThreadId) -> Only {
+        match self {
+            Only::NOBODY => Only(thread.0.min(Only::SEVERAL.0)),
+            Only(only) if only == thread.0 => self,
+            _ => Only::SEVERAL,
+        }
+    }
+
+    fn thread(self) -> Option<ThreadId> {
+        (self.0 < Only::SEVERAL.0).then_some(ThreadId(self.0))
+    }
 }
 
 /// What a walk over π has learned of the cells' values.
 pub(super) struct Values {
-    walked: Vec<Option<Walked>>,
+    walked: Vec<Walked>,
     /// Of each cell, the bytes of which its first read saw what had been there all along.
     from_the_start: Vec<u8>,
-    /// Asked only of cells that changed while other threads had events.
-    own_frames: Option<OwnFrames>,
 }
 
 /// What a cell holds while π is walked.
 #[derive(Clone, Copy, PartialEq)]
 enum Content {
     Untouched,
-    Value(u64),
+    Value,
     Freed,
 }
 
@@ -58,76 +76,78 @@ fn differing(one: u64, other: u64) -> u8 {
 }
 
 impl Trace {
-    /// Walks π once to learn each cell's initial value and which cells change behind its back.
-    pub(super) fn walk_values(&self) -> Values {
-        let mut from_the_start = vec![0; self.cells.len()];
+    /// Walks π once to learn each cell's initial value and which cells change behind its back. `cells` are the trace's,
+    /// which are not in their place meanwhile.
+    pub(super) fn walk_values(&self, cells: &mut [Cell]) -> Values {
+        let mut from_the_start = vec![0; cells.len()];
         let mut images = Images::new(&self.tables.images);
-        let mut walked: Vec<Option<Walked>> = vec![None; self.cells.len()];
+        let untouched = Walked {
+            value: 0,
+            last: EventId(0),
+            only: Only::NOBODY,
+            content: Content::Untouched,
+            foreign: 0,
+        };
+        let mut walked: Vec<Walked> = vec![untouched; cells.len()];
         let mut turns = self.in_threads.walk();
-        for access in self.accesses() {
-            let (event, kind) = (access.event, access.kind);
+        let (mut numbers, mut values) = (self.ops.numbers(), self.accesses.values());
+        for event in self.events() {
+            let Some((form, range)) = self.ops.access_by(&mut numbers, event.index()) else {
+                continue;
+            };
+            let kind = form.kind;
+            let access = self.accesses.get(event, form, range, &self.incarnations);
             let (thread, alone_since) = turns.of(event);
             if kind == AccessKind::Use {
                 continue;
             }
-            for used in self.uses(access) {
-                let cell = &self.cells[used.cell.index()];
-                let state = &mut walked[used.cell.index()];
-                let block = &self.incarnations[cell.incarnation.index()];
-                let mut now = state.unwrap_or(Walked {
-                    content: Content::Untouched,
-                    last: block.alloc.unwrap_or(EventId(0)),
-                    only: Some(thread),
-                    initial: None,
-                    external: 0,
-                    foreign: 0,
-                });
-                now.only = now.only.filter(|&only| only == thread);
+            let (read, written) = self.accesses.values_by(access, values.at(event.index()));
+            for number in access.cell_numbers() {
+                let (cell, now) = (&mut cells[number], &mut walked[number]);
+                if now.only == Only::NOBODY {
+                    let block = &self.incarnations[cell.incarnation.index()];
+                    now.last = block.alloc.unwrap_or(EventId(0));
+                }
+                now.only = now.only.and(thread);
                 if kind.reads() {
+                    let read = slice_value(read, access.addr, cell);
                     let unexplained = match now.content {
                         Content::Untouched => {
-                            now.initial = Some(used.read);
-                            let explained = images.explain(event, block, cell, used.read);
-                            from_the_start[used.cell.index()] = explained;
+                            let block = &self.incarnations[cell.incarnation.index()];
+                            let explained = images.explain(event, block, cell, read);
+                            from_the_start[number] = explained;
+                            cell.set_initial(Some(read));
                             all_bytes(cell.size) & !explained
                         }
-                        Content::Value(value) => differing(value, used.read),
+                        Content::Value => differing(now.value, read),
                         Content::Freed => all_bytes(cell.size),
                     };
-                    now.external |= unexplained;
+                    cell.pinned |= unexplained;
                     if now.last < alone_since {
                         now.foreign |= unexplained;
                     }
-                    now.content = Content::Value(used.read);
+                    (now.content, now.value) = (Content::Value, read);
                 }
                 if kind == AccessKind::Free {
                     now.content = Content::Freed;
                 } else if kind.writes() {
-                    now.content = Content::Value(used.written);
+                    (now.content, now.value) = (Content::Value, slice_value(written, access.addr, cell));
                 }
                 now.last = event;
-                *state = Some(now);
             }
         }
-        let is_foreign = |walked: &Walked| walked.foreign != 0 && walked.only.is_some();
-        let own_frames = walked.iter().flatten().any(is_foreign).then(|| OwnFrames::of(self));
-        Values {
-            walked,
-            from_the_start,
-            own_frames,
-        }
+        Values { walked, from_the_start }
     }
 
     /// Takes over what that walk has learned. Returns of each cell the bytes of which its first read saw what had been
     /// there all along.
     pub(super) fn set_values(&mut self, values: Values) -> Vec<u8> {
-        let own_frames = values.own_frames;
+        // Asked only of cells that changed while other threads had events.
+        let is_foreign = |walked: &Walked| walked.foreign != 0 && walked.only.thread().is_some();
+        let own_frames = values.walked.iter().any(is_foreign).then(|| OwnFrames::of(self));
         for (cell, walked) in self.cells.iter_mut().zip(values.walked) {
-            let Some(walked) = walked else { continue };
-            cell.set_initial(walked.initial);
-            cell.set_external(walked.external != 0);
-            cell.pinned = walked.external;
-            let Some(only) = walked.only else { continue };
+            cell.set_external(cell.pinned != 0);
+            let Some(only) = walked.only.thread() else { continue };
             cell.pinned &= walked.foreign;
             for place in (0..cell.size).filter(|place| walked.foreign >> place & 1 != 0) {
                 let addr = cell.addr + u64::from(place);
@@ -142,10 +162,10 @@ impl Trace {
 
     /// Walks π again and pins the accesses of external cells; takes what the first walk returned.
     pub(super) fn find_pins(&mut self, from_the_start: &[u8]) {
-        let ranges = self.accesses.ranges().iter();
+        let ranges = self.accesses.cells(&self.incarnations);
         let has_pinned: Vec<bool> = ranges
-            .map(|range| {
-                let cells = range.cells.start as usize..range.cells.end as usize;
+            .map(|cells| {
+                let cells = cells.start as usize..cells.end as usize;
                 self.cells[cells].iter().any(|cell| cell.pinned != 0)
             })
             .collect();
@@ -168,7 +188,7 @@ impl Trace {
                 let runs = runs.entry(used.cell).or_default();
                 let sees = |run: &Run| {
                     let same = |value| differing(value, used.read) & cell.pinned == 0;
-                    access.kind.reads() && matches!(run.content, Content::Value(value) if same(value))
+                    access.kind.reads() && run.content.is_some_and(same)
                 };
                 let joins = !access.kind.writes()
                     && match runs.last() {
@@ -182,9 +202,9 @@ impl Trace {
                 }
                 if !joins || runs.is_empty() {
                     let content = match access.kind {
-                        AccessKind::Free => Content::Freed,
-                        kind if kind.writes() => Content::Value(used.written),
-                        _ => Content::Value(used.read),
+                        AccessKind::Free => None,
+                        kind if kind.writes() => Some(used.written),
+                        _ => Some(used.read),
                     };
                     // What a read sees at first was there before, at a time that π does not show.
                     let from = if joins { EventId(0) } else { access.event };
@@ -280,7 +300,8 @@ struct Run {
     from: EventId,
     /// It begins with a recorded write.
     written: bool,
-    content: Content,
+    /// What the cell holds; nothing behind a free.
+    content: Option<u64>,
     /// The last access that sees the content, be it one that changes it.
     last: EventId,
     /// The accesses, and whether each reads what was before as well.

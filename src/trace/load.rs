@@ -1,6 +1,6 @@
 //! From the file to the model.
 
-use super::accesses::{Accesses, Range};
+use super::accesses::{Accesses, Freed};
 use super::cells::CellBuilder;
 use super::decode;
 use super::event_set::EventSet;
@@ -9,7 +9,7 @@ use super::in_threads::{self, InThreads};
 use super::ops::{Form, Ops};
 use super::places::CodePlaces;
 use super::waits::Waits;
-use super::{AccessKind, Block, Cell, Cut, EventId, IncarnationId, Op, Trace};
+use super::{AccessKind, Block, Cell, Cut, EventId, Op, Trace};
 use crate::parallel;
 use columns::Column;
 use std::path::Path;
@@ -155,8 +155,7 @@ struct Builder {
     /// Events of each thread.
     of_thread: Vec<u32>,
     memory: CellBuilder,
-    /// The frees, and what each of them frees; nothing that was allocated, perhaps.
-    frees: Vec<(u64, Option<IncarnationId>)>,
+    frees: Vec<Freed>,
 }
 
 /// Events that room is made for at once: how many there are, a file may say wrongly.
@@ -241,9 +240,9 @@ impl Builder {
                 self.other(Op::Alloc { incarnation });
             }
             FileOp::Free { addr } => {
-                let freed = self.memory.free(addr, id);
+                let block = self.memory.free(addr, id);
                 self.access_of(Free, plain, self.frees.len() as u32, &[]);
-                self.frees.push((addr, freed));
+                self.frees.push(Freed { addr, block });
             }
             other => self.other(Op::of_file(other).expect("what is no access, nor begins a block, is itself")),
         }
@@ -267,24 +266,9 @@ impl Builder {
     /// Makes the cells, now that all accesses are known.
     fn cut(&mut self) {
         let (trace, mut memory) = (&mut self.trace, std::mem::take(&mut self.memory));
-        let (cells, covers) = memory.cut();
-        let mut ranges = memory.ranges(covers);
-        ranges.reserve_exact(self.frees.len());
-        // A free covers its whole incarnation; one of unknown memory touches nothing.
+        let (cells, ranges) = memory.cut();
         trace.ops.end(ranges.len() as u32);
-        for (addr, freed) in std::mem::take(&mut self.frees) {
-            let (size, cells) = freed.map_or((0, 0..0), |freed| {
-                let block = &memory.incarnations[freed.index()];
-                (Range::WHOLE, block.cells.clone())
-            });
-            ranges.push(Range {
-                incarnation: freed.unwrap_or(IncarnationId::STATIC),
-                addr,
-                size,
-                cells,
-            });
-        }
-        trace.accesses.end(ranges);
+        trace.accesses.end(ranges, std::mem::take(&mut self.frees));
         (trace.cells, trace.overlaps, trace.incarnations) = (cells, memory.overlaps, memory.incarnations);
     }
 
@@ -309,11 +293,13 @@ impl Builder {
         trace.tables = tables;
         trace.cut = cut;
         let processors = parallel::worth(trace.len(), parallel::processors());
+        let mut cells = std::mem::take(&mut trace.cells);
         let (values, (users, waits)) = parallel::both(
             processors,
-            || trace.walk_values(),
+            || trace.walk_values(&mut cells),
             || (trace.users_of_ranges(), Waits::of(&trace)),
         );
+        trace.cells = cells;
         let from_the_start = trace.set_values(values);
         trace.find_pins(&from_the_start);
         trace.find_contested(&users);

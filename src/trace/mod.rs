@@ -299,6 +299,15 @@ impl Trace {
         Some(self.accesses.get(event, form, range, &self.incarnations))
     }
 
+    /// The incarnation that the first byte of an access belongs to. Of most accesses nobody asks.
+    #[must_use]
+    pub fn incarnation_of(&self, access: EventId) -> IncarnationId {
+        let number = self.ops.access(access.index());
+        number.map_or(IncarnationId::STATIC, |(_, number)| {
+            self.accesses.incarnation(number as usize, &self.cells)
+        })
+    }
+
     /// Whether an event is an access.
     #[must_use]
     #[inline]

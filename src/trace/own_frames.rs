@@ -67,8 +67,8 @@ impl OwnFrames {
                     value | used.written.checked_shl(shift).unwrap_or(0)
                 });
                 let stack = owners.at(value, access.event);
-                let stack = stack.filter(|&stack| stack != access.incarnation);
-                let on_first = first.contains(&value) && !is_on(&first, access);
+                let stack = stack.filter(|&stack| stack != trace.incarnation_of(access.event));
+                let on_first = first.contains(&value) && !is_on(trace, &first, access);
                 let of_first = on_first.then_some(IncarnationId::STATIC);
                 stack.into_iter().chain(of_first).map(move |stack| (stack, value))
             })
@@ -93,8 +93,8 @@ impl OwnFrames {
 }
 
 /// Whether an access is one of the first thread's stack.
-fn is_on(first: &Range<u64>, access: Access) -> bool {
-    access.incarnation == IncarnationId::STATIC && first.contains(&access.addr)
+fn is_on(trace: &Trace, first: &Range<u64>, access: Access) -> bool {
+    first.contains(&access.addr) && trace.incarnation_of(access.event) == IncarnationId::STATIC
 }
 
 /// The first thread's stack, of which images are taken directly behind that of the recorder's own variables. These begin

@@ -16,7 +16,13 @@ const LINES: usize = 1 << 12;
 /// No line, or no range.
 const NONE: u32 = 0;
 
-type Line = [u32; 1 << LINE];
+/// Of the two kinds of lines, the wide one.
+const WIDE: u32 = 1;
+
+/// Numbers of a wide line, one for each address; and of a narrow one, for those that are multiples of four. Most lines are
+/// narrow: few ranges begin elsewhere.
+const EACH: usize = 1 << LINE;
+const FOURTH: usize = EACH / 4;
 
 /// A number for each address, or none.
 #[derive(Debug)]
@@ -24,11 +30,10 @@ pub(super) struct Shadow {
     /// The table of each page.
     pages: HashMap<u64, u32>,
     near: [(u64, u32); NEAR],
-    /// The lines of each page.
+    /// The lines of each page: the number of each, twice, and [`WIDE`] if it is that.
     tables: Vec<[u32; 1 << (PAGE - LINE)]>,
-    lines: Vec<Vec<Line>>,
-    /// Lines of which nobody has any more.
-    free: Vec<u32>,
+    narrow: Lines<FOURTH>,
+    wide: Lines<EACH>,
 }
 
 impl Default for Shadow {
@@ -37,10 +42,46 @@ impl Default for Shadow {
             pages: HashMap::new(),
             near: [(u64::MAX, 0); NEAR],
             tables: Vec::new(),
-            // The first line is none.
-            lines: vec![vec![[NONE; 1 << LINE]]],
+            narrow: Lines::new(),
+            wide: Lines::new(),
+        }
+    }
+}
+
+/// Lines of so many numbers.
+#[derive(Debug)]
+struct Lines<const N: usize> {
+    all: Vec<Vec<[u32; N]>>,
+    /// Those that nobody has any more: nothing is in them.
+    free: Vec<u32>,
+}
+
+impl<const N: usize> Lines<N> {
+    /// The first line is none.
+    fn new() -> Self {
+        Lines {
+            all: vec![vec![[NONE; N]]],
             free: Vec::new(),
         }
+    }
+
+    #[inline]
+    fn line(&mut self, line: u32) -> &mut [u32; N] {
+        &mut self.all[line as usize / LINES][line as usize % LINES]
+    }
+
+    fn new_line(&mut self) -> u32 {
+        if let Some(line) = self.free.pop() {
+            return line;
+        }
+        if self.all.last().is_none_or(|lines| lines.len() == LINES) {
+            self.all.push(Vec::with_capacity(LINES));
+        }
+        let full = (self.all.len() - 1) * LINES;
+        assert!(full < (u32::MAX >> 1) as usize, "a trace has fewer lines");
+        let last = self.all.last_mut().expect("one was pushed");
+        last.push([NONE; N]);
+        (full + last.len() - 1) as u32
     }
 }
 
@@ -54,17 +95,17 @@ impl Shadow {
             _ => self.table(page),
         };
         let place = (addr >> LINE) as usize % (1 << (PAGE - LINE));
-        let mut line = self.tables[table as usize][place];
-        if line == NONE {
-            line = self.new_line();
-            self.tables[table as usize][place] = line;
+        let line = &mut self.tables[table as usize][place];
+        if *line & WIDE == 0 {
+            if addr.is_multiple_of(4) {
+                if *line == NONE {
+                    *line = self.narrow.new_line() << 1;
+                }
+                return &mut self.narrow.line(*line >> 1)[addr as usize / 4 % FOURTH];
+            }
+            *line = widened(*line, &mut self.narrow, &mut self.wide);
         }
-        &mut self.line(line)[addr as usize % (1 << LINE)]
-    }
-
-    #[inline]
-    fn line(&mut self, line: u32) -> &mut Line {
-        &mut self.lines[line as usize / LINES][line as usize % LINES]
+        &mut self.wide.line(*line >> 1)[addr as usize % EACH]
     }
 
     fn table(&mut self, page: u64) -> u32 {
@@ -75,19 +116,6 @@ impl Shadow {
         });
         self.near[page as usize % NEAR] = (page, table);
         table
-    }
-
-    fn new_line(&mut self) -> u32 {
-        if let Some(line) = self.free.pop() {
-            return line;
-        }
-        if self.lines.last().is_none_or(|lines| lines.len() == LINES) {
-            self.lines.push(Vec::with_capacity(LINES));
-        }
-        let full = (self.lines.len() - 1) * LINES;
-        let last = self.lines.last_mut().expect("one was pushed");
-        last.push([NONE; 1 << LINE]);
-        (full + last.len() - 1) as u32
     }
 
     /// Forgets what is kept in `[start, end)`.
@@ -111,15 +139,37 @@ impl Shadow {
                 if line == NONE || last < start || first >= end {
                     continue;
                 }
-                if start <= first && last < end {
+                // Whose range begins within the line, and where that ends.
+                let from = start.saturating_sub(first) as usize;
+                let until = (last.min(end - 1) - first) as usize;
+                let is_all = start <= first && last < end;
+                if is_all {
                     self.tables[table as usize][place] = NONE;
-                    self.free.push(line);
                 }
-                let cleared = start.saturating_sub(first) as usize..=(last.min(end - 1) - first) as usize;
-                self.line(line)[cleared].fill(NONE);
+                if line & WIDE == 0 {
+                    self.narrow.line(line >> 1)[from.div_ceil(4)..=until / 4].fill(NONE);
+                    self.narrow.free.extend(is_all.then_some(line >> 1));
+                } else {
+                    self.wide.line(line >> 1)[from..=until].fill(NONE);
+                    self.wide.free.extend(is_all.then_some(line >> 1));
+                }
             }
         }
     }
+}
+
+/// The wide line in place of a narrow one, or of none.
+#[cold]
+fn widened(line: u32, narrow: &mut Lines<FOURTH>, wide: &mut Lines<EACH>) -> u32 {
+    let number = wide.new_line();
+    if line != NONE {
+        let numbers = std::mem::replace(narrow.line(line >> 1), [NONE; FOURTH]);
+        for (place, kept) in numbers.into_iter().enumerate() {
+            wide.line(number)[4 * place] = kept;
+        }
+        narrow.free.push(line >> 1);
+    }
+    number << 1 | WIDE
 }
 
 #[cfg(test)]
@@ -139,7 +189,8 @@ mod tests {
         let bases = [0, 0x7fff_0000, u64::MAX - 20_000];
         for round in 1..200_000_u32 {
             let base = bases[below(3) as usize];
-            let addr = base + below(20_000);
+            // Most lie where a narrow line has them.
+            let addr = base + if below(50) == 0 { below(20_000) } else { 4 * below(5000) };
             if below(50) == 0 {
                 let size = if below(20) == 0 { below(1 << 50) } else { below(6000) };
                 let end = addr.saturating_add(size);
@@ -152,6 +203,6 @@ mod tests {
                 assert_eq!(*shadow.at(addr), all.get(&addr).copied().unwrap_or(0));
             }
         }
-        assert!(!shadow.free.is_empty() && shadow.pages.len() > 10);
+        assert!(!shadow.narrow.free.is_empty() && !shadow.wide.free.is_empty() && shadow.pages.len() > 10);
     }
 }

@@ -49,19 +49,23 @@ impl Bits {
     }
 }
 
-/// Who writes a cell: the number of a thread, nobody, or several.
+/// Who writes a cell: the number of a thread, nobody, or several. One of the threads with the highest numbers is several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct By(u32);
+struct By(u16);
 
 impl By {
-    const NOBODY: By = By(u32::MAX);
-    const SEVERAL: By = By(u32::MAX - 1);
+    const NOBODY: By = By(u16::MAX);
+    const SEVERAL: By = By(u16::MAX - 1);
+
+    fn one(thread: ThreadId) -> By {
+        By(u16::try_from(thread.0).map_or(By::SEVERAL.0, |thread| thread.min(By::SEVERAL.0)))
+    }
 
     /// These, and a thread.
     fn and(self, thread: ThreadId) -> By {
         match self {
-            By::NOBODY => By(thread.0),
-            By(known) if known == thread.0 => self,
+            By::NOBODY => By::one(thread),
+            known if known == By::one(thread) => self,
             _ => By::SEVERAL,
         }
     }
@@ -285,7 +289,7 @@ impl Writers {
     #[inline]
     pub fn none_but(&self, thread: ThreadId, cell: CellId) -> bool {
         let by = self.by[cell.index()];
-        by == By::NOBODY || by == By(thread.0)
+        by == By::NOBODY || by != By::SEVERAL && by == By::one(thread)
     }
 
     /// Whether more than one thread writes a cell.

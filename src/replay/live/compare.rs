@@ -145,12 +145,14 @@ impl<'t> Comparison<'t> {
         if !recorded.kind.may_turn_out(live.kind) || recorded.size != live.size && recorded.kind != AccessKind::Free {
             return Some(Difference::Event);
         }
+        let trace = self.recorded;
+        let incarnation = || trace.incarnation_of(recorded.event);
         let same = match (kernel_object(recorded.addr), kernel_object(live.addr)) {
             (Some(was), Some(is)) => self.same_variable((was, recorded), (is, live)),
-            _ => self.places.meet(recorded.incarnation, recorded.addr, live.addr),
+            _ => self.places.meet(incarnation(), recorded.addr, live.addr),
         };
         if !same {
-            let expected = self.places.live(recorded.incarnation, recorded.addr);
+            let expected = self.places.live(incarnation(), recorded.addr);
             return Some(Difference::Memory(expected));
         }
         // A value that nothing depends on is not part of the proof.
@@ -187,13 +189,14 @@ impl<'t> Comparison<'t> {
         }
         let access = self.recorded.access(event)?;
         let (start, len) = parked.range;
-        let known = self.places.live(access.incarnation, access.addr);
+        let incarnation = self.recorded.incarnation_of(access.event);
+        let known = self.places.live(incarnation, access.addr);
         // One that nothing is known of begins where its operation does.
         let live = known
             .filter(|&live| live >= start && live - start < len)
             .unwrap_or(start);
         let within = access.kind == AccessKind::Free || live - start + access.size <= len;
-        (within && self.places.meet(access.incarnation, access.addr, live)).then_some(live)
+        (within && self.places.meet(incarnation, access.addr, live)).then_some(live)
     }
 
     pub fn same_position(&self, recorded: CodePosition, live: CodePosition) -> bool {

@@ -67,8 +67,9 @@ impl Unset {
             cell.is_none_or(|cell| set.get(&cell).is_some_and(|&write| write < read.event))
         };
         let mut differing = differing(read, saw, sees);
-        let excused = changed
-            || differing.all(|(at, ..)| !is_set(at) || self.copies.contains(&(read.incarnation, read.addr + at)));
+        let incarnation = trace.incarnation_of(read.event);
+        let excused =
+            changed || differing.all(|(at, ..)| !is_set(at) || self.copies.contains(&(incarnation, read.addr + at)));
         if excused {
             self.sees(trace, read, saw, sees);
             self.reads.count += 1;
@@ -83,14 +84,14 @@ impl Unset {
         if self.seen.is_empty() || !access.kind.writes_value() {
             return;
         }
-        let thread = trace.thread(access.event);
+        let (thread, incarnation) = (trace.thread(access.event), trace.incarnation_of(access.event));
         for at in 0..access.size {
-            self.copies.remove(&(access.incarnation, access.addr + at));
+            self.copies.remove(&(incarnation, access.addr + at));
         }
         let (wrote, writes) = left();
         for (at, wrote, writes) in differing(access, wrote, writes) {
             if self.seen.contains(&(thread, wrote, writes)) {
-                self.copies.insert((access.incarnation, access.addr + at));
+                self.copies.insert((incarnation, access.addr + at));
             }
         }
     }

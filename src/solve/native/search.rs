@@ -522,7 +522,7 @@ impl<'s, 't> Search<'s, 't> {
                 if writer.is_some_and(|writer| !clocks.has(&self.window, writer)) {
                     continue;
                 }
-                for theirs in &*self.window.writes_by_thread(used, seen, clocks.last) {
+                for theirs in &*self.window.writes_by_thread(used, clocks.last) {
                     self.spend(1);
                     let theirs = clocks.among(&self.window, theirs);
                     // Of those of one thread, the first ones come before the read: the last of these says it for all.
@@ -617,7 +617,7 @@ impl<'s, 't> Search<'s, 't> {
                     _ => {}
                 }
                 if used.writes {
-                    last[used.number as usize] = Some((event, used.left));
+                    last[used.number as usize] = Some((event, used.left()));
                 }
             }
             let Some(doors) = self.window.doors(number) else {

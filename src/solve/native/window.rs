@@ -11,7 +11,6 @@ use crate::semantics::Need;
 use crate::trace::{AccessKind, CellId, EventId, SectionId, ThreadId, Trace};
 use hashbrown::HashMap;
 use std::cell::{Ref, RefCell};
-use std::ops::Range;
 
 /// The events of a window.
 pub(super) struct Window<'s, 't> {
@@ -31,7 +30,9 @@ pub(super) struct Window<'s, 't> {
     first_edges: Vec<u32>,
     decoded: Vec<Decoded>,
     incoming: Vec<EventId>,
-    uses: Vec<Used<'t>>,
+    uses: Vec<Used>,
+    reads: Vec<Read<'t>>,
+    doors: Vec<Doors>,
     /// The decoded events that have an entry there.
     edged: Vec<u32>,
     cells: HashMap<CellId, u32>,
@@ -57,17 +58,19 @@ struct Written {
     by_thread: Vec<Vec<EventId>>,
 }
 
-/// An event.
+/// An event. A window may have millions, so what few of them have stands apart.
 struct Decoded {
     event: EventId,
     place: u32,
-    incoming: Range<u32>,
-    uses: Range<u32>,
-    sections: Option<Doors>,
+    /// Where its own begin among those of all: they end where those of the next event begin.
+    incoming: u32,
+    uses: u32,
+    reads: u32,
+    /// The number of its doors and one, or 0.
+    doors: u32,
     /// Whether it can come about in several ways.
     conditional: bool,
     known: bool,
-    reads: bool,
 }
 
 /// The section that an event opens, and the one that it closes.
@@ -78,20 +81,26 @@ pub(super) struct Doors {
 }
 
 /// What an access does to a cell.
-pub(super) struct Used<'t> {
+pub(super) struct Used {
+    /// The value that it leaves, if it leaves one.
+    left: u64,
     pub cell: CellId,
     /// The cell's number among those of the window.
     pub number: u32,
-    /// What it sees there, and where that can come from; `None` if it does not read, no other thread writes the cell,
-    /// or unrecorded code changes it.
-    pub read: Option<Read<'t>>,
-    /// Whether it writes, and the value that it leaves, if it leaves one.
+    /// Whether it writes, and whether it leaves a value.
     pub writes: bool,
-    pub left: Option<u64>,
-    /// The number of the word that is read there, if it [is one](crate::prune::Words).
-    pub word: Option<u32>,
+    leaves: bool,
+    /// Whether there is a [`Read`] of it: not, if it does not read, no other thread writes the cell, or unrecorded code
+    /// changes it.
+    is_read: bool,
     /// Whether it uses an object there, or ends one.
     pub object: Option<Life>,
+}
+
+impl Used {
+    pub(super) fn left(&self) -> Option<u64> {
+        self.leaves.then_some(self.left)
+    }
 }
 
 /// What an access means to a synchronization object, or a block.
@@ -101,13 +110,13 @@ pub(super) enum Life {
     Ended,
 }
 
-/// A cell that is read.
+/// A cell that is read: what is seen there, and where that can come from.
 pub(super) struct Read<'t> {
     pub value: u64,
     /// The writes of that value from the window's first event on.
     pub fitting: &'t [EventId],
-    /// All writes of the cell from there on.
-    pub writes: &'t [EventId],
+    /// The number of the word that is read there, if it [is one](crate::prune::Words).
+    pub word: Option<u32>,
     /// What the window begins with is that value.
     begins: bool,
     /// Something before the window leaves it, or it is there at first.
@@ -150,6 +159,8 @@ impl<'s, 't> Window<'s, 't> {
             decoded: Vec::new(),
             incoming: Vec::new(),
             uses: Vec::new(),
+            reads: Vec::new(),
+            doors: Vec::new(),
             cells: HashMap::new(),
             known: Vec::new(),
             written: Vec::new(),
@@ -162,8 +173,7 @@ impl<'s, 't> Window<'s, 't> {
             return None;
         }
         self.based = based;
-        let reads = self.uses.iter_mut().filter_map(|used| used.read.as_mut());
-        reads.for_each(|read| read.view(based));
+        self.reads.iter_mut().for_each(|read| read.view(based));
         // How many writes there are up to some event is counted as work.
         self.written.iter_mut().for_each(|written| drop(written.take()));
         Some(self)
@@ -202,31 +212,37 @@ impl<'s, 't> Window<'s, 't> {
 
     /// The events of other threads in the window that an event, by its number, needs directly.
     pub(super) fn incoming(&self, number: u32) -> &[EventId] {
-        let range = &self.decoded[number as usize].incoming;
-        &self.incoming[range.start as usize..range.end as usize]
+        let until = self.decoded.get(number as usize + 1).map(|next| next.incoming as usize);
+        let from = self.decoded[number as usize].incoming as usize;
+        &self.incoming[from..until.unwrap_or(self.incoming.len())]
     }
 
     /// The cells that an event touches, of those that an order has to follow.
-    pub(super) fn uses(&self, number: u32) -> &[Used<'t>] {
-        let range = &self.decoded[number as usize].uses;
-        &self.uses[range.start as usize..range.end as usize]
+    pub(super) fn uses(&self, number: u32) -> &[Used] {
+        let until = self.decoded.get(number as usize + 1).map(|next| next.uses as usize);
+        let from = self.decoded[number as usize].uses as usize;
+        &self.uses[from..until.unwrap_or(self.uses.len())]
     }
 
     /// The cells that an event reads, of those.
-    pub(super) fn reads(&self, number: u32) -> impl Iterator<Item = (&Used<'t>, &Read<'t>)> {
-        let reads = self.decoded[number as usize].reads;
-        let uses = if reads { self.uses(number) } else { &[] };
-        uses.iter().filter_map(|used| Some((used, used.read.as_ref()?)))
+    pub(super) fn reads(&self, number: u32) -> impl Iterator<Item = (&Used, &Read<'t>)> {
+        let until = self.decoded.get(number as usize + 1).map(|next| next.reads as usize);
+        let from = self.decoded[number as usize].reads as usize;
+        let reads = &self.reads[from..until.unwrap_or(self.reads.len())];
+        let uses = if reads.is_empty() { &[] } else { self.uses(number) };
+        uses.iter().filter(|used| used.is_read).zip(reads)
     }
 
     /// The writes of a cell that an event reads, those of each thread together, from the window's first event to at
     /// least `last`.
-    pub(super) fn writes_by_thread(&self, used: &Used<'_>, seen: &Read<'_>, last: EventId) -> Ref<'_, [Vec<EventId>]> {
+    pub(super) fn writes_by_thread(&self, used: &Used, last: EventId) -> Ref<'_, [Vec<EventId>]> {
         let written = &self.written[used.number as usize];
+        let known = &self.known[used.number as usize];
+        let writes = &known.writes[known.earlier..];
         let further = written.borrow().taken;
-        if seen.writes.get(further).is_some_and(|&write| write <= last) {
+        if writes.get(further).is_some_and(|&write| write <= last) {
             let mut written = written.borrow_mut();
-            for &write in seen.writes[further..].iter().take_while(|&&write| write <= last) {
+            for &write in writes[further..].iter().take_while(|&&write| write <= last) {
                 let trace = self.native.trace;
                 let of = |theirs: &Vec<EventId>| trace.thread(theirs[0]);
                 match written.by_thread.binary_search_by_key(&trace.thread(write), of) {
@@ -241,7 +257,8 @@ impl<'s, 't> Window<'s, 't> {
 
     /// The sections that an event opens and closes.
     pub(super) fn doors(&self, number: u32) -> Option<Doors> {
-        self.decoded[number as usize].sections
+        let number = self.decoded[number as usize].doors.checked_sub(1)?;
+        Some(self.doors[number as usize])
     }
 
     /// Whether an event can come about in several ways.
@@ -293,10 +310,9 @@ impl<'s, 't> Window<'s, 't> {
         let sources = native.needs.relation().incoming(event);
         self.incoming
             .extend(sources.filter(|&source| source >= from && trace.thread(source) != thread));
-        let first_use = self.uses.len() as u32;
-        let mut reads = false;
+        let (first_use, first_read) = (self.uses.len() as u32, self.reads.len() as u32);
         if let Some(access) = trace.access(event) {
-            reads = access.kind.reads();
+            let reads = access.kind.reads();
             let object = match access.kind {
                 AccessKind::Use => Some(Life::Used),
                 kind => kind.ends().then_some(Life::Ended),
@@ -311,32 +327,39 @@ impl<'s, 't> Window<'s, 't> {
                 let in_question = reads
                     && !native.writers.none_but(thread, used.cell)
                     && (all_known || !trace.cell(used.cell).external());
-                let read = in_question.then(|| self.read((used.cell, number), event, used.read));
-                let word = (read.is_some()).then(|| words.read(access.kind, used.cell)).flatten();
+                if in_question {
+                    let read = Read {
+                        word: words.read(access.kind, used.cell),
+                        ..self.read((used.cell, number), event, used.read)
+                    };
+                    self.reads.push(read);
+                }
                 self.uses.push(Used {
+                    left: used.written,
                     cell: used.cell,
                     number,
-                    read,
-                    word,
                     writes: access.kind.writes(),
-                    left: access.kind.writes_value().then_some(used.written),
+                    leaves: access.kind.writes_value(),
+                    is_read: in_question,
                     object,
                 });
             }
         }
-        let doors = op.lock().map(|_| Doors {
-            opened: native.sections.opened_by(event),
-            closed: native.sections.closed_by(event),
-        });
+        if op.lock().is_some() {
+            self.doors.push(Doors {
+                opened: native.sections.opened_by(event),
+                closed: native.sections.closed_by(event),
+            });
+        }
         self.decoded.push(Decoded {
             event,
             place,
-            incoming: first_edge..self.incoming.len() as u32,
-            uses: first_use..self.uses.len() as u32,
-            sections: doors,
+            incoming: first_edge,
+            uses: first_use,
+            reads: first_read,
+            doors: op.lock().map_or(0, |_| self.doors.len() as u32),
             conditional: Need::of(op).is_some(),
             known: all_known || native.knows(event),
-            reads,
         });
         self.first_edges.push(0);
         let number = self.decoded.len() as u32 - 1;
@@ -374,7 +397,7 @@ impl<'s, 't> Window<'s, 't> {
         let mut seen = Read {
             value,
             fitting: &fitting[before..],
-            writes: &writes[earlier..],
+            word: None,
             begins: there == Some(value),
             earlier: before > 0 || trace.cell(cell).initial() == Some(value),
             base: false,

@@ -18,7 +18,7 @@ impl Search<'_, '_> {
         let mut new = false;
         for (read, number) in clocks.numbered() {
             for (used, seen) in self.window.reads(number) {
-                if let Some(number) = used.word {
+                if let Some(number) = seen.word {
                     let read = (read, used.cell, seen.value);
                     new |= self.read_of_word(state, clocks, &mut readers, read, number)?;
                 }
