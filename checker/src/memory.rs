@@ -2,7 +2,7 @@
 
 use crate::bits::Bits;
 use crate::recording::byte_of;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -12,8 +12,6 @@ pub(crate) struct Memory<'a> {
     contents: Cow<'a, Contents>,
     /// The pieces of which something was changed, by number, if `contents` belong to another state.
     changed: HashMap<usize, Piece>,
-    /// Those of which nothing is known any more: a free of a large block leaves many.
-    gone: HashSet<usize>,
 }
 
 /// Bytes of a piece. Neighbors are often changed together: a free of a large block changes all of it.
@@ -27,12 +25,6 @@ struct Piece {
 }
 
 impl Piece {
-    /// One of which nothing is known.
-    const UNKNOWN: Piece = Piece {
-        values: [0; PIECE],
-        known: 0,
-    };
-
     /// The piece of this number.
     fn of(contents: &Contents, number: usize) -> Piece {
         let bytes = number * PIECE..contents.values.len().min((number + 1) * PIECE);
@@ -128,7 +120,6 @@ impl<'a> Memory<'a> {
         Memory {
             contents: Cow::Owned(contents),
             changed: HashMap::new(),
-            gone: HashSet::new(),
         }
     }
 
@@ -137,25 +128,19 @@ impl<'a> Memory<'a> {
         Memory {
             contents: Cow::Borrowed(&self.contents),
             changed: self.changed.clone(),
-            gone: self.gone.clone(),
         }
     }
 
     fn get(&self, byte: usize) -> Option<u8> {
         match self.changed.get(&(byte / PIECE)) {
             Some(piece) => piece.get(byte % PIECE),
-            None if self.is_gone(byte / PIECE) => None,
             None => self.contents.get(byte),
         }
     }
 
-    fn is_gone(&self, piece: usize) -> bool {
-        !self.gone.is_empty() && self.gone.contains(&piece)
-    }
-
     /// Whether memory holds a value, of at most 8 bytes.
     pub(crate) fn holds(&self, bytes: Range<usize>, value: u64) -> bool {
-        if self.changed.is_empty() && self.gone.is_empty() && bytes.len() <= 8 {
+        if self.changed.is_empty() && bytes.len() <= 8 {
             return self.contents.hold(bytes, value);
         }
         self.differs(bytes, value).next().is_none()
@@ -179,21 +164,13 @@ impl<'a> Memory<'a> {
         match &mut self.contents {
             Cow::Owned(contents) => contents.store(bytes, value),
             Cow::Borrowed(contents) => {
-                let until = bytes.end;
                 let mut bytes = bytes.enumerate().peekable();
                 while let Some(&(_, first)) = bytes.peek() {
                     let number = first / PIECE;
-                    if value.is_none() && first % PIECE == 0 && first + PIECE <= until {
-                        self.changed.remove(&number);
-                        self.gone.insert(number);
-                        bytes.nth(PIECE - 1);
-                        continue;
-                    }
-                    let is_gone = !self.gone.is_empty() && self.gone.remove(&number);
-                    let piece = self.changed.entry(number).or_insert_with(|| match is_gone {
-                        true => Piece::UNKNOWN,
-                        false => Piece::of(contents, number),
-                    });
+                    let piece = self
+                        .changed
+                        .entry(number)
+                        .or_insert_with(|| Piece::of(contents, number));
                     while let Some((place, byte)) = bytes.next_if(|&(_, byte)| byte / PIECE == number) {
                         piece.set(byte % PIECE, value.map(|value| byte_of(value, place)));
                     }
