@@ -115,10 +115,13 @@ impl Candidates<'_> {
         sites: &PairSites,
         each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
     ) {
+        // Each are of one thread, in its order: those that are ordered before an event come first, those behind it last.
         let mut each_of = |a: Events<'_>, b: Events<'_>| {
             for &(a, held) in a {
-                for &(b, held_there) in b {
-                    if self.order.concurrent(a, b) && !self.contexts.clash(held, held_there) {
+                let from = b.partition_point(|&(b, _)| self.order.before(b, a));
+                let behind = b[from..].partition_point(|&(b, _)| !self.order.before(a, b));
+                for &(b, held_there) in &b[from..from + behind] {
+                    if a != b && !self.contexts.clash(held, held_there) {
                         each(a.min(b), a.max(b))?;
                     }
                 }
