@@ -9,6 +9,7 @@ mod family;
 mod faults;
 mod interface;
 mod interruptions;
+mod library;
 mod misuse;
 mod openmp;
 mod program;

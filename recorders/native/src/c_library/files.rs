@@ -509,23 +509,6 @@ library! {
     ftruncate64(file: c_int, len: off_t) -> c_int, "rdx": (slow file) { shared::writes(file, pc); } (result, pc) {}
 }
 
-/// Six arguments: the return address goes behind them on the stack.
-macro_rules! with_six {
-    ($($name:ident = $body:path;)*) => { $(
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C-unwind" fn $name() {
-            core::arch::naked_asm!(
-                "push qword ptr [rsp]",
-                "call {body}",
-                "add rsp, 8",
-                "ret",
-                body = sym $body,
-            )
-        }
-    )* };
-}
-
 crate::platform::real::real! {
     fn recvfrom(file: c_int, to: *mut c_void, len: usize, flags: c_int, from: *mut sockaddr, from_len: *mut socklen_t) -> ssize_t;
     fn sendto(file: c_int, from: *const c_void, len: usize, flags: c_int, to: *const sockaddr, to_len: socklen_t) -> ssize_t;
@@ -657,10 +640,10 @@ unsafe extern "C-unwind" fn send_to(
 }
 
 mod exported {
-    with_six! {
-        recvfrom = super::receive_from;
-        sendto = super::send_to;
-        copy_file_range = super::copy_range;
-        splice = super::splice_pipes;
+    crate::platform::export::export! {
+        recvfrom = super::receive_from, after_six;
+        sendto = super::send_to, after_six;
+        copy_file_range = super::copy_range, after_six;
+        splice = super::splice_pipes, after_six;
     }
 }

@@ -28,7 +28,7 @@ macro_rules! writes_nothing {
         }
     })* };
 }
-writes_nothing!(i32, u32, i64, u64, isize, usize);
+writes_nothing!(i32, u32, i64, u64, isize, usize, f32, f64);
 
 impl<T> Reach for *const T {
     fn reach(self) -> Option<usize> {
@@ -76,6 +76,19 @@ pub unsafe fn writes_text(text: *const c_char, pc: usize) {
     }
 }
 
+/// How many pointers a list has before the null pointer that ends it.
+///
+/// # Safety
+/// `list` is null or such a list.
+pub unsafe fn entries<T>(list: *const *mut T) -> usize {
+    let mut count = 0;
+    // SAFETY: promised by the caller: no pointer before was null.
+    while !list.is_null() && unsafe { !(*list.add(count)).is_null() } {
+        count += 1;
+    }
+    count
+}
+
 /// The length of a string.
 ///
 /// # Safety
@@ -89,7 +102,7 @@ pub unsafe fn length(text: *const c_char) -> usize {
 ///
 /// `name(arguments) -> result, "register": how { before } (result) { after }`
 ///
-/// The register is the first that the arguments leave free. `quick` calls run inside the runtime;
+/// The register is the first that the arguments leave free; see `export`. `quick` calls run inside the runtime;
 /// `slow` ones may sleep, allocate or call back, so they run as a part of the program; `away` ones are
 /// expected to sleep, and give the baton away; `(input file)` and `(output file)` ones do so if the
 /// file is not ready, unless they fail then, as `(input file flags)` and `(output file flags)` can by their flags, and `(waiting limit)` ones unless the limit is 0; `(patient attempt object)` ones try without
@@ -100,7 +113,7 @@ pub unsafe fn length(text: *const c_char) -> usize {
 /// stand in a plan.
 /// `before` and `after` see the arguments, and `pc`, and record accesses.
 macro_rules! library {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty, $register:literal:
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty, $place:tt:
         $how:tt { $($before:tt)* } ($out:ident, $pc:ident) { $($after:tt)* })*) => {
         $(
             mod $name {
@@ -110,6 +123,7 @@ macro_rules! library {
                     fn $name($($argument: $type),*) -> $result;
                 }
 
+                #[allow(clippy::too_many_arguments, reason = "those of the C function")]
                 pub unsafe extern "C-unwind" fn body($($argument: $type,)* $pc: usize) -> $result {
                     // SAFETY: the program's own arguments, for the function that it called.
                     unsafe {
@@ -130,7 +144,7 @@ macro_rules! library {
                 }
             }
         )*
-        $crate::platform::export::export! { $($name = $name::body, $register;)* }
+        $crate::platform::export::export! { $($name = $name::body, $place;)* }
     };
     (@meant (means $how:tt $path:ident) $pc:ident) => {
         $crate::c_library::library::passes_text($path, $pc);

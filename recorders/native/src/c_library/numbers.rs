@@ -1,9 +1,9 @@
 //! Numbers in strings: `strtol`, `atoi` and their kin read the string, and say where the number ends.
 
-use super::library::reads_text;
 use crate::runtime::accesses::{reads, writes};
 use core::ffi::{c_double, c_float};
-use libc::{c_char, c_int, c_long, c_longlong, c_ulong, c_ulonglong};
+use core::ptr;
+use libc::{c_char, c_int, c_long, c_longlong, c_ulong, c_ulonglong, intmax_t, uintmax_t};
 
 /// Records what a conversion read, up to the character that ended it, and the place that it reported.
 macro_rules! conversion {
@@ -17,6 +17,16 @@ macro_rules! conversion {
         }
         reads($text, stop as usize - $text as usize + 1, $pc);
     }};
+}
+
+/// Records what the conversion of a whole number read.
+///
+/// # Safety
+/// A string.
+unsafe fn reads_decimal(text: *const c_char, pc: usize) {
+    let end: *mut *mut c_char = ptr::null_mut();
+    // SAFETY: promised by the caller.
+    unsafe { conversion!(text, end, pc, |stop| strtol::strtol(text, stop, 10)) };
 }
 
 library! {
@@ -38,8 +48,17 @@ library! {
     strtof(text: *const c_char, end: *mut *mut c_char) -> c_float, "rdx": quick {} (value, pc) {
         conversion!(text, end, pc, |stop| strtof(text, stop));
     }
-    atoi(text: *const c_char) -> c_int, "rsi": quick {} (value, pc) { reads_text(text, pc); }
-    atol(text: *const c_char) -> c_long, "rsi": quick {} (value, pc) { reads_text(text, pc); }
-    atoll(text: *const c_char) -> c_longlong, "rsi": quick {} (value, pc) { reads_text(text, pc); }
-    atof(text: *const c_char) -> c_double, "rsi": quick {} (value, pc) { reads_text(text, pc); }
+    strtoimax(text: *const c_char, end: *mut *mut c_char, base: c_int) -> intmax_t, "rcx": quick {} (value, pc) {
+        conversion!(text, end, pc, |stop| strtoimax(text, stop, base));
+    }
+    strtoumax(text: *const c_char, end: *mut *mut c_char, base: c_int) -> uintmax_t, "rcx": quick {} (value, pc) {
+        conversion!(text, end, pc, |stop| strtoumax(text, stop, base));
+    }
+    atoi(text: *const c_char) -> c_int, "rsi": quick {} (value, pc) { reads_decimal(text, pc); }
+    atol(text: *const c_char) -> c_long, "rsi": quick {} (value, pc) { reads_decimal(text, pc); }
+    atoll(text: *const c_char) -> c_longlong, "rsi": quick {} (value, pc) { reads_decimal(text, pc); }
+    atof(text: *const c_char) -> c_double, "rsi": quick {} (value, pc) {
+        let end: *mut *mut c_char = ptr::null_mut();
+        conversion!(text, end, pc, |stop| strtod::strtod(text, stop));
+    }
 }

@@ -6,7 +6,8 @@ use crate::c_library::process_paths;
 use crate::runtime::accesses::writes;
 
 use super::files;
-use super::library::{passes_text, reads_text};
+use super::library::{length, passes_text, reads_text};
+use core::mem::offset_of;
 use libc::{
     AT_FDCWD as HERE, DIR, FILE, c_char, c_int, c_uint, dev_t, dirent, dirent64, mode_t, off_t, ssize_t, statx as Told,
 };
@@ -23,6 +24,21 @@ crate::platform::real::real! {
 unsafe fn listed(directory: *mut DIR, pc: usize) {
     // SAFETY: promised by the caller.
     names::lists(unsafe { dirfd(directory) }, pc);
+}
+
+/// The calling thread got an entry of a directory; null at the end.
+///
+/// # Safety
+/// The call wrote both.
+unsafe fn entered(entry: *const dirent64, at: *const *mut dirent64, pc: usize) {
+    writes(at, size_of::<*mut dirent64>(), pc);
+    // SAFETY: promised by the caller.
+    if let Some(known) = unsafe { entry.as_ref() } {
+        // Behind the end of the name, nothing was written.
+        let name = offset_of!(dirent64, d_name);
+        // SAFETY: as above.
+        writes(entry, name + unsafe { length(known.d_name.as_ptr()) } + 1, pc);
+    }
 }
 
 /// With what flags a stream's mode opens its file.
@@ -152,6 +168,14 @@ library! {
     }
     readdir(directory: *mut DIR) -> *mut dirent, "rsi": system {} (entry, pc) { listed(directory, pc); }
     readdir64(directory: *mut DIR) -> *mut dirent64, "rsi": system {} (entry, pc) { listed(directory, pc); }
+    readdir_r(directory: *mut DIR, to: *mut dirent, at: *mut *mut dirent) -> c_int, "rcx": system {} (error, pc) {
+        listed(directory, pc);
+        if error == 0 { entered((*at).cast(), at.cast(), pc); }
+    }
+    readdir64_r(directory: *mut DIR, to: *mut dirent64, at: *mut *mut dirent64) -> c_int, "rcx": system {} (error, pc) {
+        listed(directory, pc);
+        if error == 0 { entered(*at, at, pc); }
+    }
     fopen(path: *const c_char, mode: *const c_char) -> *mut FILE, "rdx": (means system path) {
         reads_text(mode, pc);
         let flags = flags_of(mode);

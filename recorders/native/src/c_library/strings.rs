@@ -95,7 +95,11 @@ library! {
     }
     strcasestr(text: *const c_char, part: *const c_char) -> *mut c_char, "rdx": quick {} (found, pc) {
         reads_text(part, pc);
-        reads_text(text, pc);
+        if found.is_null() {
+            reads_text(text, pc);
+        } else {
+            reads(text, found as usize - text as usize + length(part), pc);
+        }
     }
     strspn(text: *const c_char, set: *const c_char) -> usize, "rdx": quick {} (len, pc) {
         reads(text, len + 1, pc);
@@ -189,8 +193,10 @@ library! {
             reads(rest, size_of::<*mut c_char>(), pc);
         }
         let from = if text.is_null() { *rest } else { text };
-        let len = if from.is_null() { 0 } else { length(from) + 1 };
-        reads(from, len, pc);
+        if !from.is_null() {
+            let token = strspn::strspn(from, set);
+            reads(from, token + strcspn::strcspn(from.add(token), set) + 1, pc);
+        }
     } (token, pc) {
         // If a separator ended the token, it was overwritten.
         if !token.is_null() && *(*rest).sub(1) == 0 {
@@ -202,13 +208,12 @@ library! {
         reads_text(set, pc);
         reads(rest, size_of::<*mut c_char>(), pc);
         let from = *rest;
-        let len = if from.is_null() { 0 } else { length(from) + 1 };
-        reads(from, len, pc);
+        if !from.is_null() { reads(from, strcspn::strcspn(from, set) + 1, pc); }
     } (token, pc) {
         if !(*rest).is_null() {
             writes((*rest).sub(1), 1, pc);
         }
-        writes(rest, size_of::<*mut c_char>(), pc);
+        if !from.is_null() { writes(rest, size_of::<*mut c_char>(), pc); }
     }
 }
 
@@ -259,7 +264,7 @@ unsafe extern "C-unwind" fn copy_backwards(from: *const u8, to: *mut u8, len: us
 }
 
 /// Ends the program, as libc does, if more is copied than there is room for.
-unsafe fn refuse_overflow(len: usize, room: usize) {
+pub(super) unsafe fn refuse_overflow(len: usize, room: usize) {
     if len > room {
         // SAFETY: does not come back.
         unsafe { real::__chk_fail() };

@@ -11,8 +11,8 @@ use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ptr;
 use libc::{
-    c_char, c_int, c_long, c_uint, clock_t, clockid_t, id_t, idtype_t, pid_t, rusage, siginfo_t, sigset_t, socklen_t,
-    stat as FileState, sysinfo as SystemState, time_t, timespec, timeval, tm, tms, utsname,
+    c_char, c_int, c_long, c_uint, clock_t, clockid_t, id_t, idtype_t, itimerspec, itimerval, pid_t, rusage, siginfo_t,
+    sigset_t, socklen_t, stat as FileState, sysinfo as SystemState, time_t, timespec, timeval, tm, tms, utsname,
 };
 use recorder_ring::Record;
 
@@ -63,6 +63,33 @@ fn date(time: *const tm, pc: usize, access: fn(*const u8, usize, usize)) {
     }
 }
 
+/// The fields that `timegm` looks at: up to the year.
+const NAMED_DAY: usize = offset_of!(tm, tm_wday);
+
+/// Those that `asctime_r` looks at: up to the day of the week.
+const BROKEN_DOWN: usize = offset_of!(tm, tm_yday);
+
+/// Records writes of those fields of a date that are not as they were: which the call has set, only it knows.
+///
+/// # Safety
+/// The call wrote there.
+unsafe fn changed(before: &tm, to: *const tm, pc: usize) {
+    const FIELD: usize = size_of::<c_int>();
+    let before = ptr::from_ref(before).cast::<u8>();
+    let after = to.cast::<u8>();
+    let numbers = (0..offset_of!(tm, tm_isdst)).step_by(FIELD).map(|at| (at, FIELD));
+    for (at, len) in numbers.chain([(offset_of!(tm, tm_gmtoff), size_of::<c_long>())]) {
+        // SAFETY: promised by the caller; the copy is as long.
+        let (old, new) = unsafe {
+            let field = |of: *const u8| core::slice::from_raw_parts(of.add(at), len);
+            (field(before), field(after))
+        };
+        if old != new {
+            writes(after.wrapping_add(at), len, pc);
+        }
+    }
+}
+
 library! {
     clock_gettime(clock: clockid_t, to: *mut timespec) -> c_int, "rdx": system {} (result, pc) {
         if result == 0 { clocks::correct(clock, to); comes(to, size_of::<timespec>(), pc); }
@@ -105,6 +132,36 @@ library! {
     gmtime_r(from: *const time_t, to: *mut tm) -> *mut tm, "rdx": slow { reads(from, size_of::<time_t>(), pc); } (result, pc) {
         date(result, pc, writes);
     }
+    asctime_r(time: *const tm, to: *mut c_char) -> *mut c_char, "rdx": slow { reads(time, BROKEN_DOWN, pc); } (text, pc) {
+        writes_text(text, pc);
+    }
+    ctime_r(from: *const time_t, to: *mut c_char) -> *mut c_char, "rdx": slow { reads(from, size_of::<time_t>(), pc); } (text, pc) {
+        writes_text(text, pc);
+    }
+    strptime(text: *const c_char, format: *const c_char, to: *mut tm) -> *mut c_char, "rcx": quick {
+        let before = to.as_ref().copied();
+    } (rest, pc) {
+        if !rest.is_null() {
+            reads_text(format, pc);
+            reads(text, rest as usize - text as usize, pc);
+        }
+        if let Some(before) = before { changed(&before, to, pc); }
+    }
+    timegm(time: *mut tm) -> time_t, "rsi": quick { reads(time, NAMED_DAY, pc); } (seconds, pc) {
+        if seconds != -1 { date(time, pc, writes); }
+    }
+    getitimer(which: c_int, to: *mut itimerval) -> c_int, "rdx": system {} (result, pc) {
+        if result == 0 { comes(to, size_of::<itimerval>(), pc); }
+    }
+    setitimer(which: c_int, new: *const itimerval, old: *mut itimerval) -> c_int, "rcx": system {
+        passes(new, size_of::<itimerval>(), pc);
+    } (result, pc) { if result == 0 { comes(old, size_of::<itimerval>(), pc); } }
+    timerfd_gettime(file: c_int, to: *mut itimerspec) -> c_int, "rdx": (slow file) {} (result, pc) {
+        if result == 0 { arrives(to, size_of::<itimerspec>(), pc); }
+    }
+    timerfd_settime(file: c_int, flags: c_int, new: *const itimerspec, old: *mut itimerspec) -> c_int, "r8": (slow file) {
+        passes(new, size_of::<itimerspec>(), pc);
+    } (result, pc) { if result == 0 { arrives(old, size_of::<itimerspec>(), pc); } }
     mktime(time: *mut tm) -> time_t, "rsi": slow { date(time, pc, reads); } (result, pc) {
         date(time, pc, writes);
     }
@@ -149,6 +206,9 @@ library! {
     }
     getrusage(who: c_int, to: *mut rusage) -> c_int, "rdx": system {} (result, pc) {
         if result == 0 { comes(to, size_of::<rusage>(), pc); }
+    }
+    confstr(name: c_int, to: *mut c_char, room: usize) -> usize, "rcx": quick {} (len, pc) {
+        if len > 0 && room > 0 { writes_text(to, pc); }
     }
     inet_ntop(family: c_int, from: *const c_void, to: *mut c_char, room: socklen_t) -> *const c_char, "r8": quick {
         reads(from, if family == libc::AF_INET6 { 16 } else { 4 }, pc);

@@ -9,7 +9,21 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 /// The next definition of `name` after ours; null if there is none.
 pub fn find(name: &CStr) -> *mut c_void {
     // SAFETY: `name` is a C string.
-    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
+    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    if found.is_null() { find_of_libm(name) } else { found }
+}
+
+/// In the library of mathematics, which a library may need that was loaded later, for itself alone.
+#[cold]
+fn find_of_libm(name: &CStr) -> *mut c_void {
+    // SAFETY: both are C strings. A library that is loaded already runs no constructors.
+    unsafe {
+        let library = dlopen(c"libm.so.6".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        if library.is_null() {
+            return library;
+        }
+        libc::dlsym(library, name.as_ptr())
+    }
 }
 
 /// The function in `slot`, looked up on its first use.
@@ -40,6 +54,7 @@ macro_rules! real {
     ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) -> $result:ty;)*) => { $(
         $(#[$doc])*
         #[inline]
+        #[allow(clippy::too_many_arguments, reason = "those of the C function")]
         pub unsafe fn $name($($argument: $type),*) -> $result {
             use core::ffi::{CStr, c_void};
             use core::sync::atomic::AtomicPtr;

@@ -205,6 +205,16 @@ pub fn received(from: c_int, bytes: usize, pc: usize) {
     takes(from, amount, pc);
 }
 
+/// It has learnt how much there is to read.
+pub fn was_counted(from: c_int, pc: usize) {
+    let queue = match file(from) {
+        File::Other => return shared::reads(from, None, pc),
+        File::Socket => own_sockets(),
+        File::Ends { from, .. } => from,
+    };
+    with(queue, |number, queue| queue.was_counted(number, pc));
+}
+
 /// It found nothing to read, and did not wait. (Of the process's own sockets, which are one channel, what any of them
 /// is sent next counts as later.)
 pub fn found_empty(from: c_int, pc: usize) {

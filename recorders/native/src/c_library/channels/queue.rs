@@ -182,6 +182,17 @@ impl Queue {
         find_unset(variable(queue, false, self.writes.count + 1), pc);
     }
 
+    /// The calling thread has learnt how much there is to read: that depends on all that was written and read before, and
+    /// whatever is written or read next came later.
+    pub fn was_counted(&mut self, queue: u32, pc: usize) {
+        for (reads, side) in [(false, &self.writes), (true, &self.reads)] {
+            if side.count > 0 {
+                find_set(variable(queue, reads, side.count), pc);
+            }
+            find_unset(variable(queue, reads, side.count + 1), pc);
+        }
+    }
+
     /// The calling thread has read.
     pub fn take(&mut self, queue: u32, amount: Amount, pc: usize) {
         let upto = match amount {
