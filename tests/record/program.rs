@@ -43,6 +43,22 @@ impl Program {
         Program { path, folder }
     }
 
+    /// Records the program, which has three threads, under so many random schedules, and asserts that all accesses are
+    /// free to be reordered: what nobody recorded would pin some.
+    #[track_caller]
+    pub fn has_no_pins(&self, schedules: u64) {
+        for seed in 1..=schedules {
+            let seed = format!("--seed={seed}");
+            let (mut record, file) = self.recorder(&seed, &["--policy=random", &seed], &[]);
+            let output = record.output().expect("witness runs");
+            assert_eq!(output.status.code(), Some(0), "{seed}: {output:?}");
+            let trace = witness::trace::Trace::open(&file).expect("a trace");
+            let pinned: Vec<_> = trace.events().filter(|&event| trace.pin(event).is_some()).collect();
+            let path = self.path.display();
+            assert!(trace.threads() == 3 && pinned.is_empty(), "{path}, {seed}: {pinned:?}");
+        }
+    }
+
     /// `witness record` of the program, not started yet, and the trace it will write.
     pub fn recorder(&self, name: &str, flags: &[&str], arguments: &[&str]) -> (Command, PathBuf) {
         let trace = self.folder.join(format!("{name}.bin"));

@@ -1,5 +1,5 @@
-// Two threads give the address of a local variable to a function that only reads it, while the address of another
-// variable of the frame is kept elsewhere: what nobody recorded there would pin the function's reads.
+// Two threads give the address of a local variable to a function that only reads it, while the address of a variable of
+// a deeper frame is kept elsewhere: what nobody recorded there would pin the function's reads.
 #include <pthread.h>
 #include <sched.h>
 
@@ -9,7 +9,7 @@ struct where {
     char *text;
 };
 
-static void *kept[2];
+void *kept[2];
 static long seen[2];
 
 static __attribute__((noinline)) void look(const struct where *where, int self) {
@@ -17,11 +17,16 @@ static __attribute__((noinline)) void look(const struct where *where, int self) 
         seen[self] += where->number;
 }
 
-static __attribute__((noinline)) void once(int self, int number) {
-    struct where other[4] = {{0}};
-    kept[self] = other;
-    struct where where = {9, number, 0};
+/* A local variable of a deeper frame: what is kept lies below the one that is looked at. */
+static __attribute__((noinline)) void keep(int self) {
+    struct where other = {1, self, 0};
+    kept[self] = &other;
     sched_yield();
+}
+
+static __attribute__((noinline)) void once(int self, int number) {
+    struct where where = {9, number, 0};
+    keep(self);
     look(&where, self);
 }
 
