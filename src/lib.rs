@@ -4,6 +4,7 @@
 //! [`shorten`] → check → report and replay. No part imports a later one.
 
 pub mod analyze;
+pub mod assembly;
 pub mod candidates;
 pub mod check;
 pub mod confirm;

@@ -65,6 +65,10 @@ impl Language {
             command.args(CLANG);
         } else {
             command.args(gcc_flags(gcc_version(&version)));
+            // Where gcc looks for its assembler first: inline assembly is to be recorded as well.
+            let mut folder = OsString::from("-B");
+            folder.push(super::assembler::folder()?.join(""));
+            command.arg(folder);
         }
         Ok(command)
     }

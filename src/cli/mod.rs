@@ -7,6 +7,7 @@ mod aim;
 mod analyze;
 mod answers;
 mod ask;
+mod assembler;
 mod cargo;
 mod check;
 mod cluster;
@@ -118,6 +119,9 @@ fn definitions() -> clap::Command {
 
 /// Runs the program and returns its exit status.
 pub fn main() -> std::process::ExitCode {
+    if assembler::is_called() {
+        return assembler::main();
+    }
     let cli = Cli::from_arg_matches(&definitions().get_matches()).unwrap_or_else(|error| error.exit());
     let filter = EnvFilter::try_from_env("WITNESS_LOG").unwrap_or_else(|_| EnvFilter::new("error"));
     let logs = tracing_subscriber::fmt().with_env_filter(filter);

@@ -126,7 +126,7 @@ impl Words<'_> {
                 let (what, build) = if *recorded {
                     (
                         format!("assembly in {library}, or a part of it that was built without -fsanitize=thread,"),
-                        "use the compiler's atomics there".to_owned(),
+                        "build it with `witness cc`, which records inline assembly, or use the compiler's atomics there".to_owned(),
                     )
                 } else {
                     (
@@ -206,6 +206,9 @@ impl Words<'_> {
                 "{module} was compiled without flags by which gcc leaves nothing out: build it with `witness cc` or `witness c++`, \
                  which pass them"
             ),
+            None if suspects.iter().any(|call| call.starts_with("assembly in ")) => {
+                "Build it with `witness cc`, which records inline assembly, too".to_owned()
+            }
             None => "Build it with -fsanitize=thread, too".to_owned(),
         };
         format!(

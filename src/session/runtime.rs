@@ -36,31 +36,63 @@ pub fn runtime_folder() -> Result<PathBuf, RunError> {
     unpack()
 }
 
+/// A folder that holds nothing but a link to this program under a name, by which another program finds it.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn link_folder(program: &Path, name: &str) -> Result<PathBuf, RunError> {
+    let folder = format!("{name}-{}", &blake3::hash(program.as_os_str().as_bytes()).to_hex()[..16]);
+    let make = |draft: &Path| symlink(program, draft.join(name));
+    let is_whole = |folder: &Path| {
+        is_private_folder(folder)
+            && fs::read_link(folder.join(name)).is_ok_and(|to| to == program)
+            && fs::read_dir(folder).is_ok_and(|entries| entries.count() == 1)
+    };
+    kept(&folder, &make, &is_whole)
+}
+
 /// Unpacks the runtime, unless this was done before; the folder that holds it. Programs load what they find there, so it
 /// is a folder that nobody but the caller can write to, or have prepared.
 pub(super) fn unpack() -> Result<PathBuf, RunError> {
     if RUNTIME.is_empty() {
         return Err(RunError::NoRuntime);
     }
-    let name = concat!("runtime-", env!("WITNESS_RUNTIME_HASH"));
+    let make = |draft: &Path| {
+        let file = draft.join(FILE);
+        fs::write(&file, RUNTIME)?;
+        fs::set_permissions(&file, fs::Permissions::from_mode(FOR_ALL & 0o666))?;
+        OTHER_NAMES
+            .iter()
+            .try_for_each(|other| symlink(FILE, draft.join(other)))
+    };
+    kept(concat!("runtime-", env!("WITNESS_RUNTIME_HASH")), &make, &is_whole)
+}
+
+/// Makes a folder of this name where it will be found again, unless this was done before.
+fn kept(name: &str, make: Make<'_>, is_whole: IsWhole<'_>) -> Result<PathBuf, RunError> {
     let temporary = std::env::temp_dir().join(format!("witness-{}", rustix::process::getuid().as_raw()));
     let usual = cache().into_iter().chain([temporary.clone()]);
     for parent in usual {
         // No home, one that cannot be written to, or one that others can write to.
-        if let Ok(folder) = unpack_to(&parent, name) {
+        if let Ok(folder) = kept_in(&parent, name, make, is_whole) {
             return Ok(folder);
         }
     }
     let fresh = || {
         let folder = ScratchFolder::new("witness")?.keep();
         fs::set_permissions(&folder, fs::Permissions::from_mode(FOR_ALL))?;
-        unpack_to(&folder, name)
+        kept_in(&folder, name, make, is_whole)
     };
     fresh().map_err(|source| RunError::Unpack {
         folder: temporary,
         source,
     })
 }
+
+/// Fills a folder that is there.
+type Make<'m> = &'m dyn Fn(&Path) -> io::Result<()>;
+/// Whether a folder holds what it should, and nothing else.
+type IsWhole<'m> = &'m dyn Fn(&Path) -> bool;
 
 /// The user's folder for what can be made again.
 fn cache() -> Option<PathBuf> {
@@ -74,7 +106,7 @@ fn cache() -> Option<PathBuf> {
 }
 
 /// Makes `parent/name` in one step, so that nobody ever finds half of it.
-fn unpack_to(parent: &Path, name: &str) -> io::Result<PathBuf> {
+fn kept_in(parent: &Path, name: &str, make: Make<'_>, is_whole: IsWhole<'_>) -> io::Result<PathBuf> {
     fs::DirBuilder::new().recursive(true).mode(FOR_ALL).create(parent)?;
     if !is_private_folder(parent) {
         return Err(io::ErrorKind::PermissionDenied.into());
@@ -84,13 +116,8 @@ fn unpack_to(parent: &Path, name: &str) -> io::Result<PathBuf> {
         return Ok(folder);
     }
     let draft = ScratchFolder::new_in(parent, &format!(".{name}"))?;
-    let file = draft.path().join(FILE);
-    fs::write(&file, RUNTIME)?;
-    fs::set_permissions(&file, fs::Permissions::from_mode(FOR_ALL & 0o666))?;
     fs::set_permissions(draft.path(), fs::Permissions::from_mode(FOR_ALL))?;
-    for other in OTHER_NAMES {
-        symlink(FILE, draft.path().join(other))?;
-    }
+    make(draft.path())?;
     // Another process may have been first, or what stands there is damaged or not ours.
     if fs::rename(draft.path(), &folder).is_err() && !is_whole(&folder) {
         fs::remove_dir_all(&folder).or_else(|_| fs::remove_file(&folder))?;

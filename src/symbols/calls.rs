@@ -122,12 +122,12 @@ pub fn mentions(bytes: &[u8], names: &HashSet<String>) -> bool {
 
 /// Whether code has an instruction that other processors see as one, or calls the kernel's futex.
 fn has_atomics(start: u64, code: &[u8]) -> bool {
-    Instructions::of(start, code, &[]).any(|instruction| {
+    recorded_or_not(Instructions::of(start, code, &[])).any(|(instruction, is_unrecorded)| {
         // mov $SYS_futex, %eax; or %edi, for libc's `syscall`.
         let futex = instruction.code() == Code::Mov_r32_imm32
             && instruction.immediate32() == SYS_FUTEX
             && matches!(instruction.op0_register(), Register::EAX | Register::EDI);
-        is_atomic(&instruction) || futex
+        is_unrecorded || futex
     })
 }
 
@@ -140,6 +140,21 @@ fn is_atomic(instruction: &Instruction) -> bool {
     let in_memory = |operand| instruction.op_kind(operand) == OpKind::Memory;
     let exchange = instruction.mnemonic() == Mnemonic::Xchg && (in_memory(0) || in_memory(1));
     (instruction.has_lock_prefix() && instruction.memory_base() != Register::RSP) || exchange
+}
+
+/// Instructions, and of each whether it synchronizes unrecorded: the assembler of `witness cc` puts a call in front of
+/// what inline assembly does (`src/assembly`), which ends with `pop %rdi; lea 136(%rsp), %rsp`.
+fn recorded_or_not<'c>(instructions: Instructions<'c>) -> impl Iterator<Item = (Instruction, bool)> + 'c {
+    let (mut ends_soon, mut announced) = (false, false);
+    instructions.map(move |instruction| {
+        let is_unrecorded = is_atomic(&instruction) && !announced;
+        let frees_stack = instruction.code() == Code::Lea_r64_m
+            && (instruction.op0_register(), instruction.memory_base()) == (Register::RSP, Register::RSP)
+            && instruction.memory_displacement64() == 136;
+        announced = ends_soon && frees_stack;
+        ends_soon = instruction.code() == Code::Pop_r64 && instruction.op0_register() == Register::RDI;
+        (instruction, is_unrecorded)
+    })
 }
 
 /// The instructions of some code, in order, decoded anew from the start of each function: what stands between two may
@@ -241,7 +256,7 @@ pub fn calls(bytes: &[u8], library: &dyn Fn(&str) -> Option<usize>, pointers: bo
         Target::Pointer | Target::Here => None,
     };
     for (start, code) in text(&file) {
-        for instruction in Instructions::of(start, code, &functions) {
+        for (instruction, is_unrecorded) in recorded_or_not(Instructions::of(start, code, &functions)) {
             let at = instruction.ip();
             let transfers = matches!(instruction.mnemonic(), Mnemonic::Call | Mnemonic::Jmp);
             let direct = match transfers && instruction.op0_kind() == OpKind::NearBranch64 {
@@ -260,7 +275,7 @@ pub fn calls(bytes: &[u8], library: &dyn Fn(&str) -> Option<usize>, pointers: bo
             let through_pointer = indirect && slot.is_none() && instruction.mnemonic() == Mnemonic::Call;
             let target = match function {
                 Some(function) => Target::Function(function.clone()),
-                None if is_atomic(&instruction) => Target::Here,
+                None if is_unrecorded => Target::Here,
                 None if through_pointer && pointers => Target::Pointer,
                 None => {
                     if functions.binary_search_by_key(&direct, |&(start, _)| start).is_ok() {
@@ -391,6 +406,11 @@ mod tests {
         // $0,(%rsp), a fence.
         assert!(!has_atomics(0, &[0x8b, 0x45, 0xf0, 0xff, 0x00]));
         assert!(!has_atomics(0, &[0x48, 0x87, 0xc3, 0xf0, 0x48, 0x83, 0x0c, 0x24, 0x00]));
+        // pop %rdi; lea 136(%rsp),%rsp; lock incl (%rdi): announced; and another one behind it.
+        let announced = [0x5f, 0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0, 0xf0, 0xff, 0x07];
+        assert!(!has_atomics(0, &announced));
+        assert!(has_atomics(0, &[&announced[..], &[0xf0, 0xff, 0x07]].concat()));
+        assert!(has_atomics(0, &announced[1..]));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! The programs check themselves and end with status 0 if they saw what they should have seen;
 //! [`replay`] checks that the trace explains every value and every lock.
 
+mod assembly;
 mod early;
 mod endings;
 mod family;

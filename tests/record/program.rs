@@ -43,6 +43,22 @@ impl Program {
         Program { path, folder }
     }
 
+    /// Compiles a C program as `witness cc` does, inline assembly and all.
+    pub fn by_witness(name: &str, test: &str) -> Program {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record").join(test);
+        fs::create_dir_all(&folder).expect("a folder for the program");
+        let path = folder.join(name);
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/record/programs/{name}.c"));
+        let mut compiler = Command::new(env!("CARGO_BIN_EXE_witness"));
+        compiler.args(["cc", "-O1", "-w", "-pthread"]).arg(source).arg("-o").arg(&path);
+        let output = compiler.env("WITNESS_CC", "gcc").output().expect("witness runs");
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{name}.c does not compile: {output:?}"
+        );
+        Program { path, folder }
+    }
+
     /// Records the program, which has three threads, under so many random schedules, and asserts that all accesses are
     /// free to be reordered: what nobody recorded would pin some.
     #[track_caller]

@@ -15,12 +15,14 @@
 //!   ring is full or the parent sleeps;
 //! - [`ring_broker`]: where the processes of a program ask for rings of their own;
 //! - [`ring_path`]: how they find them;
+//! - [`assembly`]: what the program tells of its inline assembly, past all of this;
 //! - [`futex`]: sleeping on a word of memory;
 //! - [`addresses`]: the same addresses in every run.
 #![no_std]
 extern crate std;
 
 pub mod addresses;
+pub mod assembly;
 pub mod consumer;
 pub mod futex;
 pub mod layout;

@@ -24,7 +24,7 @@ fn order_code(order: i32) -> u8 {
 }
 
 /// A thread that loads the same value from the same place again and again gives way.
-fn maybe_spinning(inside: &RuntimeGuard, addr: usize, pc: usize, value: u64) {
+pub(super) fn maybe_spinning(inside: &RuntimeGuard, addr: usize, pc: usize, value: u64) {
     let fingerprint = (pc as u64) ^ (addr as u64).rotate_left(24) ^ value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     if inside.last_load.get() == fingerprint {
         inside.same_loads.set(inside.same_loads.get() + 1);
@@ -275,7 +275,7 @@ width!(bits16, u16, AtomicU16, 2);
 width!(bits32, u32, AtomicU32, 4);
 width!(bits64, u64, AtomicU64, 8);
 
-unsafe extern "C" fn thread_fence(order: i32, pc: usize) {
+pub(super) unsafe extern "C" fn thread_fence(order: i32, pc: usize) {
     let inside = RuntimeGuard::enter();
     fence(SeqCst);
     if inside.is_some() {

@@ -2,6 +2,7 @@
 //! function.
 
 pub mod access;
+mod assembly;
 mod atomics;
 mod calls;
 mod wide_atomics;

@@ -6,6 +6,7 @@
 use crate::abi::access::not_recorded;
 use crate::events::lock::{ALONE, Lock};
 use crate::events::pending;
+use crate::events::variable::SEQUENTIALLY_CONSISTENT;
 use crate::platform::export::export;
 use crate::platform::memory::NOBODYS;
 use crate::runtime::guard::RuntimeGuard;
@@ -36,13 +37,18 @@ fn operate(addr: usize, orders: (i32, i32), pc: usize, new: impl Fn(u128) -> Opt
         not_recorded();
         return old;
     }
+    let order = if written.is_some() { orders.0 } else { orders.1 };
+    record(addr, (order & 7) as u8, pc, old, written);
+    old
+}
+
+/// Records an operation that found `old`, and stored what was `written`, if anything.
+fn record(addr: usize, order: u8, pc: usize, old: u128, written: Option<u128>) {
     let lock = Lock {
         class: ObjectClass::SpinLock,
         addr: addr as u64 | NOBODYS,
     };
     lock.taken(ALONE, pc);
-    let order = if written.is_some() { orders.0 } else { orders.1 };
-    let order = (order & 7) as u8;
     for half in [0, 8] {
         let part = |value: u128| (value >> (8 * half)) as u64;
         let addr = addr as u64 + half;
@@ -65,7 +71,17 @@ fn operate(addr: usize, orders: (i32, i32), pc: usize, new: impl Fn(u128) -> Opt
         });
     }
     lock.given_back(pc);
-    old
+}
+
+/// `lock cmpxchg16b` in assembly, which the program is about to perform itself.
+pub(super) fn announced(addr: usize, expected: u128, new: u128, pc: usize) {
+    let Some(_inside) = RuntimeGuard::enter() else {
+        return not_recorded();
+    };
+    // SAFETY: the program is about to do the same.
+    let old = unsafe { compare_exchange(addr, 0, 0) };
+    let written = (old == expected).then_some(new);
+    record(addr, SEQUENTIALLY_CONSISTENT, pc, old, written);
 }
 
 /// Stores `new` if the 16 bytes are `expected`; what they were.

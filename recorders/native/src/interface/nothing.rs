@@ -18,7 +18,7 @@ nothing! {
     AnnotateExpectRace
     AnnotateFlushExpectedRaces AnnotateFlushState
     AnnotateMutexIsNotPHB AnnotateMutexIsUsedAsCondVar
-    AnnotateNewMemory AnnotateNoOp AnnotatePublishMemoryRange AnnotateUnpublishMemoryRange
+    AnnotateNewMemory AnnotatePublishMemoryRange AnnotateUnpublishMemoryRange
     AnnotateMemoryIsInitialized AnnotateMemoryIsUninitialized AnnotateTraceMemory
     AnnotatePCQCreate AnnotatePCQDestroy AnnotatePCQPut AnnotatePCQGet
     RunningOnValgrind ThreadSanitizerQuery

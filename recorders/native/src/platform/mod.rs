@@ -8,6 +8,7 @@ pub mod export;
 pub mod glibc;
 pub mod hash;
 pub mod memory;
+pub mod processor;
 pub mod real;
 pub mod shared_memory;
 pub mod sys;

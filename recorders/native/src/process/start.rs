@@ -2,7 +2,7 @@
 
 use crate::events::{modules, pending, picture};
 use crate::platform::environment::{position, take_out};
-use crate::platform::{glibc, sys};
+use crate::platform::{glibc, processor, sys};
 use crate::process::{ending, fork, suite};
 use crate::pthread;
 use crate::runtime::process_numbers;
@@ -64,6 +64,7 @@ unsafe fn begin(arguments: *const *const c_char, environment: *mut *mut c_char, 
         refuse(what);
     }
     sys::prepare_barrier();
+    processor::start();
     set_process(sys::process_id());
     let first = pthread::thread::first();
     clocks::stand_at(settings.clocks_stand_at);

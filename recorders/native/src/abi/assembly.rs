@@ -1,0 +1,229 @@
+//! Inline assembly: `witness cc` has the program say what an instruction is about to do to memory (`src/assembly`).
+//!
+//! Nothing else runs between such a call and its instruction, so what it will have done is recorded at once, worked out
+//! from the program's registers. The processor performs each aligned access as one, loads with acquire and stores with
+//! release semantics, and what is locked sequentially consistently: so assembly makes atomics, not plain accesses.
+
+use crate::abi::access::not_recorded;
+use crate::abi::atomics::{maybe_spinning, thread_fence};
+use crate::abi::wide_atomics;
+use crate::events::pending;
+use crate::events::variable::SEQUENTIALLY_CONSISTENT;
+use crate::platform::memory::load;
+use crate::platform::processor;
+use crate::runtime::faults::touch_range;
+use crate::runtime::guard::RuntimeGuard;
+use core::ffi::{CStr, c_char, c_int};
+use recorder_ring::Record;
+use recorder_ring::assembly::{Frame, Instruction, NAME, Operation};
+use recorder_ring::plan::kind;
+use recorder_scheduler::intent::{self, Access, Intent};
+
+const ACQUIRE: u8 = 2;
+const RELEASE: u8 = 3;
+
+/// An ordinary call may change any vector register; one in the middle of assembly must change none. The stub has saved
+/// what the oldest processors have. (0xe6: those of SSE, AVX and AVX-512, at most 2,752 bytes, of which the header is
+/// to be zero at first.)
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn AnnotateNoOp() {
+    core::arch::naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "cmp byte ptr [rip + {saves}], 0",
+        "je 2f",
+        "sub rsp, 2752",
+        "and rsp, -64",
+        "xor eax, eax",
+        "mov qword ptr [rsp + 512], rax",
+        "mov qword ptr [rsp + 520], rax",
+        "mov qword ptr [rsp + 528], rax",
+        "mov qword ptr [rsp + 536], rax",
+        "mov qword ptr [rsp + 544], rax",
+        "mov qword ptr [rsp + 552], rax",
+        "mov qword ptr [rsp + 560], rax",
+        "mov qword ptr [rsp + 568], rax",
+        "mov r8, rdx",
+        "mov eax, 0xe6",
+        "xor edx, edx",
+        "xsave64 [rsp]",
+        "mov rdx, r8",
+        "call {body}",
+        "mov eax, 0xe6",
+        "xor edx, edx",
+        "xrstor64 [rsp]",
+        "leave",
+        "ret",
+        "2:",
+        "call {body}",
+        "leave",
+        "ret",
+        saves = sym processor::SAVES_VECTORS,
+        body = sym no_op,
+    )
+}
+
+/// The annotation, which means nothing unless it comes from the assembler's stub.
+unsafe extern "C" fn no_op(name: *const c_char, _line: c_int, addr: usize, frame: *const Frame) {
+    // SAFETY: a program passes the name of one of its files.
+    if name.is_null() || unsafe { CStr::from_ptr(name) } != NAME {
+        return;
+    }
+    // SAFETY: the stub's own.
+    let frame = unsafe { &*frame };
+    if let Some(instruction) = Instruction::decode(frame.code as u32) {
+        announced(instruction, addr, frame);
+    }
+}
+
+fn announced(instruction: Instruction, addr: usize, frame: &Frame) {
+    let pc = frame.pc as usize;
+    let size = usize::from(instruction.size);
+    let addr = match instruction.operation {
+        Operation::Fence => {
+            // SAFETY: it orders what is done.
+            return unsafe { thread_fence(SEQUENTIALLY_CONSISTENT.into(), pc) };
+        }
+        Operation::SetBit | Operation::ResetBit | Operation::ComplementBit => {
+            addr.wrapping_add_signed(beyond(frame.source, size))
+        }
+        _ => addr,
+    };
+    // Which then is not performed as one.
+    if addr % 8 + size > 8 && size != 16 {
+        return;
+    }
+    touch_range(addr, size, pc);
+    match (instruction.operation, size) {
+        (Operation::CompareExchange, 16) => wide_atomics::announced(addr, wide(frame.rdx, frame.rax), wide(frame.rcx, frame.rbx), pc),
+        (Operation::Load, _) => loads(addr, size, pc),
+        (Operation::Store, _) => stores(addr, size, truncated(frame.source, size), pc),
+        _ if !instruction.locked => {
+            loads(addr, size, pc);
+            if let Some(new) = new_value(instruction, load(addr, size), frame) {
+                stores(addr, size, new, pc);
+            }
+        }
+        _ => modifies(instruction, addr, frame, pc),
+    }
+}
+
+fn wide(high: u64, low: u64) -> u128 {
+    u128::from(high) << 64 | u128::from(low)
+}
+
+fn truncated(value: u64, size: usize) -> u64 {
+    value & (u64::MAX >> (64 - 8 * size))
+}
+
+/// How far the operand that holds a bit is from the first one.
+fn beyond(bit: u64, size: usize) -> isize {
+    let bits = 8 * size as i64;
+    // The number is as wide as the operand.
+    let bit = (bit << (64 - bits)) as i64 >> (64 - bits);
+    (bit.div_euclid(bits) * size as i64) as isize
+}
+
+/// What memory holds behind an instruction; nothing if that does not store.
+fn new_value(instruction: Instruction, old: u64, frame: &Frame) -> Option<u64> {
+    let size = usize::from(instruction.size);
+    let source = frame.source;
+    let bit = || 1 << (source % (8 * size as u64));
+    let new = match instruction.operation {
+        Operation::Store | Operation::Exchange => source,
+        Operation::Add => old.wrapping_add(source),
+        Operation::Subtract => old.wrapping_sub(source),
+        Operation::And => old & source,
+        Operation::Or => old | source,
+        Operation::Xor => old ^ source,
+        Operation::Not => !old,
+        Operation::Negate => old.wrapping_neg(),
+        Operation::CompareExchange if truncated(frame.rax, size) == old => source,
+        Operation::CompareExchange | Operation::Load | Operation::Fence => return None,
+        Operation::SetBit => old | bit(),
+        Operation::ResetBit => old & !bit(),
+        Operation::ComplementBit => old ^ bit(),
+    };
+    Some(truncated(new, size))
+}
+
+fn loads(addr: usize, size: usize, pc: usize) {
+    let intent = || Intent::of(Access::one(pc, kind::ATOMIC_LOAD, addr, size));
+    let Some(inside) = RuntimeGuard::enter_to_record(intent) else {
+        return not_recorded();
+    };
+    push_load(&inside, addr, size, ACQUIRE, pc);
+}
+
+fn push_load(inside: &RuntimeGuard, addr: usize, size: usize, order: u8, pc: usize) {
+    let value = load(addr, size);
+    pending::push(Record::AtomicLoad {
+        pc: pc as u64,
+        addr: addr as u64,
+        size: size as u8,
+        order,
+        value,
+    });
+    maybe_spinning(inside, addr, pc, value);
+}
+
+fn stores(addr: usize, size: usize, value: u64, pc: usize) {
+    let intent = || Intent::of(Access::one(pc, kind::ATOMIC_STORE, addr, size));
+    if RuntimeGuard::enter_to_record(intent).is_none() {
+        return not_recorded();
+    }
+    pending::push(Record::AtomicStore {
+        pc: pc as u64,
+        addr: addr as u64,
+        size: size as u8,
+        order: RELEASE,
+        value,
+    });
+}
+
+fn modifies(instruction: Instruction, addr: usize, frame: &Frame, pc: usize) {
+    let size = usize::from(instruction.size);
+    let kind = match instruction.operation {
+        Operation::CompareExchange => intent::COMPARISON,
+        _ => kind::ATOMIC_RMW,
+    };
+    let Some(inside) = RuntimeGuard::enter_to_record(|| Intent::of(Access::one(pc, kind, addr, size))) else {
+        return not_recorded();
+    };
+    let read = load(addr, size);
+    let Some(written) = new_value(instruction, read, frame) else {
+        return push_load(&inside, addr, size, SEQUENTIALLY_CONSISTENT, pc);
+    };
+    pending::push(Record::AtomicRmw {
+        pc: pc as u64,
+        addr: addr as u64,
+        size: size as u8,
+        order: SEQUENTIALLY_CONSISTENT,
+        read,
+        written,
+    });
+    if read == written {
+        maybe_spinning(&inside, addr, pc, read);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::beyond;
+
+    #[test]
+    fn bits_may_be_before_their_operand_and_behind_it() {
+        for (bit, size, offset) in [
+            (0, 4, 0),
+            (31, 4, 0),
+            (32, 4, 4),
+            (100, 8, 8),
+            (u64::from(u32::MAX), 4, -4),
+            (u64::MAX, 8, -8),
+            (0xffff_ffff_0000_0005, 4, 0),
+        ] {
+            assert_eq!(beyond(bit, size), offset, "{bit} in {size} bytes");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+use super::announced;
+
+/// A function of gcc's with an assembly statement, with what else stands in a module.
+fn module(inline: &str) -> String {
+    format!(
+        "\t.text\n\t.type\tf, @function\nf:\n\tpushq %rbp\n#APP\n# 3 \"f.c\" 1\n{inline}\n# 0 \"\" 2\n#NO_APP\n\tret\n\
+         \t.size\tf, .-f\n\tcall __tsan_init\n"
+    )
+}
+
+/// What stands in place of an assembly statement.
+fn rewritten(inline: &str) -> Option<String> {
+    let text = announced(&module(inline))?;
+    let (_, behind) = text.split_once("# 3 \"f.c\" 1\n")?;
+    let (inline, _) = behind.split_once("\n# 0 \"\" 2\n")?;
+    Some(inline.to_owned())
+}
+
+/// The operands of `push` and `lea` in each call that an assembly statement got, and what follows it.
+fn calls(inline: &str) -> Vec<(String, String, String)> {
+    let text = rewritten(inline).unwrap_or_default();
+    let mut calls = Vec::new();
+    for part in text.split("leaq -128(%rsp), %rsp; pushq ").skip(1) {
+        let (source, rest) = part.split_once("; pushq %rdi; ").expect("a call");
+        let (address, rest) = rest.split_once("pushq $").expect("a code");
+        let address = address.strip_prefix("leaq ").and_then(|rest| rest.strip_suffix(", %rdi; "));
+        let (_, rest) = rest.split_once("leaq 136(%rsp), %rsp; ").expect("the end of a call");
+        let of = |text: &str| text.trim_end().to_owned();
+        calls.push((of(source), of(address.unwrap_or("fence")), of(rest)));
+    }
+    calls
+}
+
+fn call(inline: &str) -> (String, String) {
+    let all = calls(inline);
+    let [(source, address, rest)] = &*all else {
+        panic!("{inline}: {all:?}");
+    };
+    assert_eq!(rest, inline.trim());
+    (source.clone(), address.clone())
+}
+
+#[test]
+fn a_call_is_put_in_front_of_an_instruction_with_its_operands() {
+    for (inline, source, address) in [
+        ("\tlock; cmpxchgl %ecx,(%rdi)", "%rcx", "(%rdi)"),
+        ("lock cmpxchg %r9d, 8(%rax,%rbx,4)", "%r9", "8(%rax,%rbx,4)"),
+        ("lock\n\txaddq %rax, counter(%rip)", "%rax", "counter(%rip)"),
+        ("lock ; incl 4(%rdx)", "$1", "4(%rdx)"),
+        ("lock; decb word", "$1", "word"),
+        ("xchgb %dil, (%rsi)", "%rdi", "(%rsi)"),
+        ("xchg (%rsi), %ax", "%rax", "(%rsi)"),
+        ("movl $-1, 16(%rax)", "$-1", "16(%rax)"),
+        ("movl $0xffffffff, (%rax)", "$-1", "(%rax)"),
+        ("movb $200, (%rax)", "$-56", "(%rax)"),
+        ("movl (%rax), %edx", "$0", "(%rax)"),
+        ("movzbl (%rax), %edx", "$0", "(%rax)"),
+        ("movl %eax, -4(%rsp)", "%rax", "144+-4(%rsp)"),
+        ("movq (%rsp,%rcx,8), %rdx", "$0", "144(%rsp,%rcx,8)"),
+        ("lock; btsl %ecx, (%rdi)", "%rcx", "(%rdi)"),
+        ("lock; cmpxchg16b (%rdi)", "$0", "(%rdi)"),
+        ("lock; notq (%rdi)", "$0", "(%rdi)"),
+        ("lock; addl $0,0(%rsp)", "$0", "fence"),
+        ("mfence", "$0", "fence"),
+        ("cmpl $3, (%rax)", "$3", "(%rax)"),
+        ("addq (%rdi), %rax", "$0", "(%rdi)"),
+    ] {
+        let got = call(inline);
+        // What a load gets is no operand of it.
+        let source = if got.0 == "$0" { "$0" } else { source };
+        assert_eq!((&*got.0, &*got.1), (source, address), "{inline}");
+    }
+}
+
+#[test]
+fn what_is_not_understood_stays_as_it_is() {
+    for inline in [
+        // No access, or none that is understood.
+        "nop",
+        "rep; nop",
+        "xchgl %eax, %ebx",
+        "leaq 8(%rax), %rbx",
+        "movq %xmm0, (%rax)",
+        "movdqa (%rax), %xmm0",
+        "rep movsb",
+        "lock; cmpxchg8b (%rdi)",
+        "movl %ah, (%rax)",
+        "jmp 1f\n1:",
+        // Of a segment, and at an address of 32 bits.
+        "movl %fs:0x28, %eax",
+        "movl (%edi), %eax",
+        // Too large for `push`.
+        "movq $value, (%rax)",
+        // Statements that move the stack, or leave; and directives.
+        "movl (%rdi), %eax; movq %rsp, (%rsi)",
+        "pushq %rax; lock; incl (%rdi); popq %rax",
+        "lock; incl (%rdi); ret",
+        "call other; movl $1, (%rdi)",
+        "movl $1, (%rdi); jmp *%rax",
+        ".section .note; .long 1; .previous; lock; incl (%rdi)",
+    ] {
+        assert_eq!(rewritten(inline), None, "{inline}");
+    }
+}
+
+#[test]
+fn labels_and_loops_keep_their_places() {
+    let inline = "1:\tlock; decb (%rdi)\n\tjns 3f\n2:\tpause\n\tcmpb $0, (%rdi)\n\tjle 2b\n\tjmp 1b\n3:";
+    let text = rewritten(inline).expect("three accesses");
+    assert_eq!(calls(inline).len(), 2);
+    assert!(text.starts_with("1:\tleaq -128"), "{text}");
+    let without: String = text
+        .split("leaq -128(%rsp)")
+        .map(|part| part.split_once("leaq 136(%rsp), %rsp; ").map_or(part, |(_, rest)| rest))
+        .collect();
+    assert_eq!(without, inline);
+}
+
+#[test]
+fn only_assembly_within_functions_of_instrumented_modules_is_changed() {
+    let inside = module("lock; incl (%rdi)");
+    assert!(announced(&inside).is_some());
+    assert_eq!(announced(&inside.replace("__tsan_init", "init")), None);
+    assert_eq!(announced(&inside.replace("f:\n", "")), None);
+    let outside = inside.replace("\tret\n", "").replace("\t.size\tf, .-f\n", "");
+    assert_eq!(announced(&format!("#APP\n# 1 \"f.c\" 1\nlock; incl (%rdi)\n#NO_APP\n{outside}")).map(|_| ()), Some(()));
+    let (before, _) = outside.split_once("#APP").expect("assembly");
+    let ended = format!("{before}\t.size\tf, .-f\n#APP\n# 1 \"f.c\" 1\nlock; incl (%rdi)\n#NO_APP\n\tcall __tsan_init\n");
+    assert_eq!(announced(&ended), None);
+    assert_eq!(announced(&format!("\t.intel_syntax noprefix\n{inside}")), None);
+}
