@@ -15,7 +15,7 @@ use witness::solve::{Native, NativeAnswer, Steps};
 use witness::trace::{Sections, Trace, Wakes};
 
 /// How far before the earlier access windows begin.
-const WINDOWS: [u32; 4] = [1, 3, 6, 10_000];
+const WINDOWS: [u32; 5] = [1, 3, 6, 12, 10_000];
 
 fn generate(seed: u64) -> (Tables, Vec<Event>) {
     match seed % 4 {

@@ -7,7 +7,8 @@
 //!
 //! - reads for which that does not hold, and all writes of what they read;
 //! - operations on objects, and events at either end of what is needed across threads;
-//! - uses of objects that somebody destroys or frees, and accesses whose needs our own solver does not know.
+//! - uses of objects that somebody destroys or frees;
+//! - pinned accesses, and what their places end with.
 
 use super::Native;
 use crate::trace::{AccessKind, CellId, EventId, EventSet, Marks, Op, ThreadId, Trace};
@@ -29,8 +30,8 @@ pub(super) struct Joints {
     /// By thread.
     marks: Vec<Marks>,
     cells: Vec<u8>,
-    /// Whether our own solver knows what each event needs.
-    knows_all: bool,
+    /// Whether unrecorded code changes any memory.
+    any_external: bool,
 }
 
 impl Joints {
@@ -64,7 +65,7 @@ impl Joints {
         Joints {
             marks,
             cells: found.cells,
-            knows_all: !any_external && !trace.has_pins() && !native.sections.any_handed_over(),
+            any_external,
         }
     }
 
@@ -107,6 +108,8 @@ impl Found<'_, '_> {
         let operations = trace.operations();
         let operations = operations.filter(|&event| !matches!(trace.op(event), Op::Alloc { .. } | Op::Branch));
         operations.chain(trace.pinned()).for_each(|event| self.mark(event));
+        let ends = self.native.pinned().map(|pinned| pinned.ends(trace));
+        ends.into_iter().flatten().for_each(|event| self.mark(event));
     }
 
     fn accesses(&mut self) {
@@ -127,9 +130,8 @@ impl Found<'_, '_> {
                     _ if ends => self.cells[cell] |= ENDED,
                     _ => {}
                 }
-                if self.cells[cell] & EXTERNAL != 0 {
-                    self.mark(event);
-                } else if access.kind.reads() && !self.is_settled(thread, event, used.cell) {
+                let is_followed = access.kind.reads() && self.cells[cell] & EXTERNAL == 0;
+                if is_followed && !self.is_settled(thread, event, used.cell) {
                     self.mark(event);
                     self.cells[cell] |= OPEN;
                 }
@@ -171,7 +173,7 @@ impl Found<'_, '_> {
         let trace = self.native.trace;
         for cell in (0..self.cells.len() as u32).map(CellId) {
             let flags = self.cells[cell.index()];
-            if flags & (OPEN | EXTERNAL) != 0 || is_life(flags) {
+            if flags & OPEN != 0 || is_life(flags) {
                 for &write in self.native.writers.writes(cell) {
                     self.mark(write);
                 }
@@ -211,9 +213,9 @@ impl<'s> Looked<'s> {
         self.joints.follow(cell)
     }
 
-    /// Whether our own solver knows what each event of the trace needs.
-    pub(super) fn knows_all(&self) -> bool {
-        self.joints.knows_all
+    /// Whether unrecorded code changes any memory.
+    pub(super) fn any_external(&self) -> bool {
+        self.joints.any_external
     }
 
     /// How many there are among the first `places` events of a thread.

@@ -16,14 +16,15 @@
 //!
 //! Knows reads, writes, atomic operations, locks, waits on conditions and semaphores, once cells, locks found held, and
 //! whatever must-happen-before covers. What can come about in several ways it tries [as it was in π](conditions) first,
-//! then in [any way](choices). A window with memory that unrecorded code changes, or locks that threads give back for
-//! each other, is left to Z3. Like all solvers here, it is not trusted: its schedules go to the checker, its refutations
+//! then in [any way](choices), and [pinned accesses](pins) it keeps in their places. A window with locks that threads give back
+//! for each other is left to Z3, and so is one with pinned accesses of a trace with very many. Like all solvers here, it is not trusted: its schedules go to the checker, its refutations
 //! are compared with exhaustive search in the tests.
 
 mod beginnings;
 mod choices;
 mod conditions;
 mod joints;
+mod pins;
 mod search;
 mod state;
 #[cfg(test)]
@@ -36,13 +37,14 @@ use crate::prune::{Ending, Needs, Words};
 use crate::trace::{CellId, EventId, Op, Sections, ThreadId, Trace, Wakes, Writers};
 use columns::Column;
 use joints::Joints;
+use pins::Pinned;
 use search::{Kept, Search, View};
 use std::sync::OnceLock;
 use users::Users;
 
 /// How far before the earlier access windows begin, in events of π, one after the other. Where more events than the
 /// third one has lie between two accesses, the windows before them are all about as large.
-const WINDOWS: [u32; 4] = [256, 1024, 4096, 16384];
+const WINDOWS: [u32; 5] = [256, 1024, 4096, 16384, 65536];
 
 /// Orders that one window may cost; more, and the pair goes to Z3.
 const MAX_ORDERS: u32 = 400;
@@ -142,6 +144,15 @@ struct Tried {
     relied: bool,
     /// It was given up since it took more steps than it may.
     spent: bool,
+    /// The steps that it took.
+    work: u64,
+}
+
+impl Tried {
+    /// Whether nothing satisfies what the view asks for.
+    fn refutes(&self) -> bool {
+        matches!(self.found, Some(None)) && !self.relied
+    }
 }
 
 /// The solver, prepared for one trace.
@@ -153,13 +164,15 @@ pub struct Native<'t> {
     /// Whom the notifies wake in π.
     wakes: &'t Wakes,
     users: Users,
-    windows: [u32; 4],
+    windows: [u32; 5],
     /// Per thread, the places of the events whose needs it does not know, once that is asked.
     unknown: OnceLock<Vec<Column>>,
     /// What the orders of its windows look at, once one is asked for.
     joints: OnceLock<Joints>,
     /// The words whose sums it looks at, once that is asked.
     words: OnceLock<Words>,
+    /// The pinned accesses, if it keeps them in their places, once that is asked.
+    pinned: OnceLock<Option<Pinned>>,
 }
 
 impl<'t> Native<'t> {
@@ -177,12 +190,13 @@ impl<'t> Native<'t> {
             unknown: OnceLock::new(),
             joints: OnceLock::new(),
             words: OnceLock::new(),
+            pinned: OnceLock::new(),
         }
     }
 
     /// The same with windows that begin so far before the earlier access, to be tried with small traces.
     #[must_use]
-    pub fn in_windows(self, windows: [u32; 4]) -> Native<'t> {
+    pub fn in_windows(self, windows: [u32; 5]) -> Native<'t> {
         Native { windows, ..self }
     }
 
@@ -243,43 +257,66 @@ impl<'t> Native<'t> {
         // How many events a window has that took more steps than one may: another of that size would do no better.
         let mut too_large = u32::MAX;
         let mut kept = None;
-        let [.., far, largest] = self.windows;
+        let [.., far, largest, _] = self.windows;
         let largest = EventId(first.0.saturating_sub(largest));
         if largest > EventId(0) && last.0 - first.0 > far {
             let tried = self.try_window((largest, View::Relaxed), ending, steps, &mut kept);
-            match tried.found {
-                Some(None) if !tried.relied => return NativeAnswer::Infeasible,
-                Some(Some(_)) if only_refute => return NativeAnswer::Unknown,
-                found => allowed = matches!(found, Some(Some(_))),
+            if tried.refutes() {
+                return NativeAnswer::Infeasible;
+            }
+            allowed = matches!(tried.found, Some(Some(_)));
+            if allowed && only_refute {
+                return NativeAnswer::Unknown;
             }
             if tried.spent {
                 *is_spent = true;
                 too_large = (last.0 - largest.0) / 2;
             }
         }
+        let mut work = 0;
         for before in self.windows {
+            // The next one would take several times as much.
+            if std::mem::take(&mut work) > MAX_WORK / 4 {
+                break;
+            }
             let from = EventId(first.0.saturating_sub(before));
             let whole = from == EventId(0);
-            let views = [
-                View::Relaxed,
-                View::Based { as_in_trace: true },
-                View::Based { as_in_trace: false },
-            ];
             // At the start of the trace the relaxed view is the based one.
-            for view in views.into_iter().skip(usize::from(whole)) {
-                let based = view != View::Relaxed;
-                let skipped = allowed || last.0 - from.0 > too_large;
-                if (!based && skipped) || (based && !whole && only_refute) {
-                    continue;
+            if !whole && !allowed && last.0 - from.0 <= too_large {
+                let tried = self.try_window((from, View::Relaxed), ending, steps, &mut kept);
+                *is_spent |= tried.spent;
+                work = work.max(tried.work);
+                if tried.refutes() {
+                    return NativeAnswer::Infeasible;
                 }
-                let Tried { found, relied, spent } = self.try_window((from, view), ending, steps, &mut kept);
-                *is_spent |= spent;
-                match found {
-                    Some(Some(order)) if based => return NativeAnswer::Feasible(from.0, order),
-                    Some(None) if (!based || whole) && !relied => return NativeAnswer::Infeasible,
+            }
+            if only_refute && !whole {
+                continue;
+            }
+            for pinned in [false, true] {
+                let mut is_decided = true;
+                for as_in_trace in [true, false] {
+                    let view = View::Based { as_in_trace, pinned };
+                    let tried = self.try_window((from, view), ending, steps, &mut kept);
+                    *is_spent |= tried.spent;
+                    work = work.max(tried.work);
+                    match tried.found {
+                        Some(Some(order)) if pinned || !self.has_pinned(&order) => {
+                            return NativeAnswer::Feasible(from.0, order);
+                        }
+                        // Feasible, if pinned accesses need not keep their places.
+                        Some(Some(_)) => is_decided = false,
+                        Some(None) if whole && !pinned && tried.refutes() => return NativeAnswer::Infeasible,
+                        found => is_decided = found.is_some() || tried.spent,
+                    }
                     // Without what relies on π, the same would come of it.
-                    _ if based && !relied => break,
-                    _ => {}
+                    if !tried.relied {
+                        break;
+                    }
+                }
+                // Pins only take orders away.
+                if is_decided || only_refute || self.pinned().is_none() {
+                    break;
                 }
             }
             if whole {
@@ -299,7 +336,9 @@ impl<'t> Native<'t> {
     ) -> Tried {
         let limits = (MAX_ORDERS, steps.of_window());
         let mut search = Search::new(self, from, view, ending, limits, kept.take());
-        if view != View::Relaxed && from > EventId(0) && search.is_hopeless() {
+        let is_based = view != View::Relaxed;
+        let is_whole = from == EventId(0);
+        if is_based && (search.leaves_pending_pins() || (!is_whole && search.is_hopeless())) {
             *kept = Some(search.keep());
             return Tried::default();
         }
@@ -310,7 +349,12 @@ impl<'t> Native<'t> {
         steps.spend(work);
         tracing::debug!(?ending, ?from, ?view, relied, orders, work, decided, "window");
         *kept = Some(search.keep());
-        Tried { found, relied, spent }
+        Tried {
+            found,
+            relied,
+            spent,
+            work,
+        }
     }
 
     /// The words whose sums it looks at.
@@ -350,13 +394,20 @@ impl<'t> Native<'t> {
         })
     }
 
-    /// Whether the solver knows what an event needs.
+    /// The pinned accesses, if it keeps them in their places.
+    fn pinned(&self) -> Option<&Pinned> {
+        let find = || Pinned::of(self.trace).filter(|_| !self.sections.any_handed_over());
+        self.pinned.get_or_init(find).as_ref()
+    }
+
+    fn has_pinned(&self, order: &[EventId]) -> bool {
+        self.trace.has_pins() && order.iter().any(|&event| self.trace.pin(event).is_some())
+    }
+
+    /// Whether the solver knows what an event needs. (What unrecorded code changes and does not pin, program order keeps.)
     fn knows(&self, event: EventId) -> bool {
         match self.trace.op(event) {
-            Op::Access => {
-                let mut cells = self.trace.cell_uses(event);
-                self.trace.pin(event).is_none() && cells.all(|used| !self.trace.cell(used.cell).external())
-            }
+            Op::Access => self.trace.pin(event).is_none(),
             op => op.lock().is_none_or(|lock| !self.sections.is_handed_over(lock)),
         }
     }

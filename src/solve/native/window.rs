@@ -305,7 +305,8 @@ impl<'s, 't> Window<'s, 't> {
             return number;
         }
         let op = trace.op(event);
-        let (words, all_known) = (native.words(), self.looked.knows_all());
+        let (words, any_external) = (native.words(), self.looked.any_external());
+        let needs_asking = trace.has_pins() || native.sections.any_handed_over();
         let first_edge = self.incoming.len() as u32;
         let sources = native.needs.relation().incoming(event);
         self.incoming
@@ -326,7 +327,7 @@ impl<'s, 't> Window<'s, 't> {
                 }
                 let in_question = reads
                     && !native.writers.none_but(thread, used.cell)
-                    && (all_known || !trace.cell(used.cell).external());
+                    && !(any_external && trace.cell(used.cell).external());
                 if in_question {
                     let read = Read {
                         word: words.read(access.kind, used.cell),
@@ -359,7 +360,7 @@ impl<'s, 't> Window<'s, 't> {
             reads: first_read,
             doors: op.lock().map_or(0, |_| self.doors.len() as u32),
             conditional: Need::of(op).is_some(),
-            known: all_known || native.knows(event),
+            known: !needs_asking || native.knows(event),
         });
         self.first_edges.push(0);
         let number = self.decoded.len() as u32 - 1;
