@@ -413,7 +413,7 @@ fn with_decider<R>(
             .map(|(order, needs)| Unpinned {
                 order,
                 needs,
-                native: Native::new(trace, needs, &sections, &wakes),
+                native: Native::new(trace, needs, &sections, &wakes).without_pins(),
                 around: exclude::Around::default(),
             }),
     };

@@ -60,7 +60,8 @@ pub fn announced(text: &str) -> Option<String> {
 /// `# 12 "file.c" 1`
 fn is_place(line: &str) -> bool {
     let number = line.strip_prefix("# ").and_then(|rest| rest.split(' ').next());
-    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())) && line.contains('"')
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+        && line.contains('"')
 }
 
 /// The functions whose code the assembler is amid: assembly outside of them is none of the compiler's.

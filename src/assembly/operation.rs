@@ -75,11 +75,14 @@ fn operation(statement: &Statement<'_>) -> Option<(Operation, u8)> {
         let size = operands.last()?.register_size()?;
         return (operands.len() == 2).then_some((Operation::Load, size));
     }
-    let (operation, suffix) = MODIFYING.iter().chain(&OTHER).find_map(|&(stem, arguments, operation)| {
-        let suffix = name.strip_prefix(stem)?;
-        let fits = matches!(suffix, "" | "b" | "w" | "l" | "q") && arguments == operands.len();
-        fits.then_some((operation, suffix))
-    })?;
+    let (operation, suffix) = MODIFYING
+        .iter()
+        .chain(&OTHER)
+        .find_map(|&(stem, arguments, operation)| {
+            let suffix = name.strip_prefix(stem)?;
+            let fits = matches!(suffix, "" | "b" | "w" | "l" | "q") && arguments == operands.len();
+            fits.then_some((operation, suffix))
+        })?;
     let size = match suffix {
         "b" => 1,
         "w" => 2,

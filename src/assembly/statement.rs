@@ -91,7 +91,10 @@ impl Statement<'_> {
         ];
         const STACK: [&str; 4] = ["push", "pop", "xrstor", "fxrstor"];
         let name = &*self.name;
-        let suffixed = |stem: &str| name.strip_prefix(stem).is_some_and(|rest| matches!(rest, "" | "q" | "l" | "w" | "fq"));
+        let suffixed = |stem: &str| {
+            name.strip_prefix(stem)
+                .is_some_and(|rest| matches!(rest, "" | "q" | "l" | "w" | "fq"))
+        };
         let known = name.chars().all(|c| c.is_ascii_alphanumeric());
         let indirect = name.starts_with('j') && self.operands.iter().any(Operand::is_indirect);
         known

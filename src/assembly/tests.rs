@@ -23,7 +23,9 @@ fn calls(inline: &str) -> Vec<(String, String, String)> {
     for part in text.split("leaq -128(%rsp), %rsp; pushq ").skip(1) {
         let (source, rest) = part.split_once("; pushq %rdi; ").expect("a call");
         let (address, rest) = rest.split_once("pushq $").expect("a code");
-        let address = address.strip_prefix("leaq ").and_then(|rest| rest.strip_suffix(", %rdi; "));
+        let address = address
+            .strip_prefix("leaq ")
+            .and_then(|rest| rest.strip_suffix(", %rdi; "));
         let (_, rest) = rest.split_once("leaq 136(%rsp), %rsp; ").expect("the end of a call");
         let of = |text: &str| text.trim_end().to_owned();
         calls.push((of(source), of(address.unwrap_or("fence")), of(rest)));
@@ -123,9 +125,13 @@ fn only_assembly_within_functions_of_instrumented_modules_is_changed() {
     assert_eq!(announced(&inside.replace("__tsan_init", "init")), None);
     assert_eq!(announced(&inside.replace("f:\n", "")), None);
     let outside = inside.replace("\tret\n", "").replace("\t.size\tf, .-f\n", "");
-    assert_eq!(announced(&format!("#APP\n# 1 \"f.c\" 1\nlock; incl (%rdi)\n#NO_APP\n{outside}")).map(|_| ()), Some(()));
+    assert_eq!(
+        announced(&format!("#APP\n# 1 \"f.c\" 1\nlock; incl (%rdi)\n#NO_APP\n{outside}")).map(|_| ()),
+        Some(())
+    );
     let (before, _) = outside.split_once("#APP").expect("assembly");
-    let ended = format!("{before}\t.size\tf, .-f\n#APP\n# 1 \"f.c\" 1\nlock; incl (%rdi)\n#NO_APP\n\tcall __tsan_init\n");
+    let ended =
+        format!("{before}\t.size\tf, .-f\n#APP\n# 1 \"f.c\" 1\nlock; incl (%rdi)\n#NO_APP\n\tcall __tsan_init\n");
     assert_eq!(announced(&ended), None);
     assert_eq!(announced(&format!("\t.intel_syntax noprefix\n{inside}")), None);
 }

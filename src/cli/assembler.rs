@@ -21,7 +21,9 @@ const NAME: &str = "as";
 
 /// Whether this is what gcc calls.
 pub fn is_called() -> bool {
-    env::args_os().next().is_some_and(|name| Path::new(&name).file_name() == Some(NAME.as_ref()))
+    env::args_os()
+        .next()
+        .is_some_and(|name| Path::new(&name).file_name() == Some(NAME.as_ref()))
 }
 
 /// The folder for gcc's `-B`.
@@ -55,7 +57,9 @@ fn assemble() -> anyhow::Result<ExitCode> {
     match input {
         Input::File(at) => bytes = fs::read(&arguments[at]).with_context(|| arguments[at].display().to_string())?,
         Input::Standard => {
-            std::io::stdin().read_to_end(&mut bytes).context("cannot read the standard input")?;
+            std::io::stdin()
+                .read_to_end(&mut bytes)
+                .context("cannot read the standard input")?;
         }
     }
     let run = |text: &[u8], quiet: bool| -> anyhow::Result<ExitCode> {

@@ -41,7 +41,10 @@ pub fn runtime_folder() -> Result<PathBuf, RunError> {
 /// # Errors
 /// If it cannot be made.
 pub fn link_folder(program: &Path, name: &str) -> Result<PathBuf, RunError> {
-    let folder = format!("{name}-{}", &blake3::hash(program.as_os_str().as_bytes()).to_hex()[..16]);
+    let folder = format!(
+        "{name}-{}",
+        &blake3::hash(program.as_os_str().as_bytes()).to_hex()[..16]
+    );
     let make = |draft: &Path| symlink(program, draft.join(name));
     let is_whole = |folder: &Path| {
         is_private_folder(folder)

@@ -216,6 +216,12 @@ impl Execution {
         self.pins[event.index()]
     }
 
+    /// The same trace, as if no access were pinned.
+    pub fn without_pins(mut self) -> Execution {
+        self.pins.fill(None);
+        self
+    }
+
     /// The block that an event allocates, frees or accesses.
     pub fn block(&self, event: EventId) -> Option<usize> {
         self.block[event.index()]

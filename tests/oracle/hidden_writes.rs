@@ -48,7 +48,7 @@ fn a_write_that_was_not_recorded_adds_no_race() {
 /// Whether π without the write at `at` shows that something wrote: the next access of each of its
 /// words reads another value than the one before it left. (Nothing can tell otherwise. Nor that a
 /// block must be there before something unrecorded writes into it: such writes stay in.)
-fn shows(events: &[Event], at: usize) -> bool {
+pub fn shows(events: &[Event], at: usize) -> bool {
     let Op::Write { mem, .. } = events[at].op else {
         return false;
     };

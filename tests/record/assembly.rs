@@ -9,7 +9,12 @@ use trace_format::{Op, TraceFile};
 #[test]
 fn every_kind_of_access_is_recorded_and_changes_no_register() {
     for recorded in Program::by_witness("assembly", "assembly").record_often() {
-        let changes = |size| count(&recorded, |op| matches!(op, Op::AtomicRmw { mem, .. } if mem.size == size));
+        let changes = |size| {
+            count(
+                &recorded,
+                |op| matches!(op, Op::AtomicRmw { mem, .. } if mem.size == size),
+            )
+        };
         // Two threads with twenty rounds each.
         let each = 2 * 20;
         // `add`, and `not` twice.
@@ -18,7 +23,12 @@ fn every_kind_of_access_is_recorded_and_changes_no_register() {
         assert_eq!(changes(2), 3 * each);
         // `dec`; the pair, in halves.
         assert_eq!(changes(8), 3 * each);
-        let orders = |wanted| count(&recorded, |op| matches!(op, Op::Fence { order } if *order as u8 == wanted));
+        let orders = |wanted| {
+            count(
+                &recorded,
+                |op| matches!(op, Op::Fence { order } if *order as u8 == wanted),
+            )
+        };
         assert_eq!(orders(5), 2 * each, "`mfence`, and a change of the top of the stack");
     }
     Program::by_witness("assembly", "assembly_pins").has_no_pins(3);
@@ -33,17 +43,31 @@ fn a_lock_of_inline_assembly_guards_and_what_it_does_not_guard_races() {
         assert_eq!(record.output().expect("witness runs").status.code(), Some(0));
         let recorded = replay(&TraceFile::open(&trace).expect("a trace"));
         assert!(count(&recorded, |op| matches!(op, Op::AtomicRmw { .. })) >= 2);
-        let analyzed = Command::new(env!("CARGO_BIN_EXE_witness")).arg("analyze").arg("--json").arg(&trace).output();
+        let analyzed = Command::new(env!("CARGO_BIN_EXE_witness"))
+            .arg("analyze")
+            .arg("--json")
+            .arg(&trace)
+            .output();
         let results: serde_json::Value = serde_json::from_slice(&analyzed.expect("witness runs").stdout).expect("JSON");
         let verdicts = |variable: &str| -> Vec<String> {
             let pairs = results["pairs"].as_array().expect("pairs").iter();
             let of = pairs.filter(|pair| pair["a"]["variable"] == variable || pair["b"]["variable"] == variable);
-            of.map(|pair| pair["verdict"].as_str().expect("a verdict").to_owned()).collect()
+            of.map(|pair| pair["verdict"].as_str().expect("a verdict").to_owned())
+                .collect()
         };
         assert!(verdicts("unguarded").contains(&"witnessed".to_owned()), "{results:#}");
         let guarded = verdicts("guarded");
-        assert!(!guarded.is_empty() && guarded.iter().all(|verdict| verdict == "refuted" || verdict == "not in this trace"), "{guarded:?}");
-        let live = Command::new(env!("CARGO_BIN_EXE_witness")).args(["replay", "--live"]).arg(&trace).output();
+        assert!(
+            !guarded.is_empty()
+                && guarded
+                    .iter()
+                    .all(|verdict| verdict == "refuted" || verdict == "not in this trace"),
+            "{guarded:?}"
+        );
+        let live = Command::new(env!("CARGO_BIN_EXE_witness"))
+            .args(["replay", "--live"])
+            .arg(&trace)
+            .output();
         let live = String::from_utf8_lossy(&live.expect("witness runs").stdout).into_owned();
         assert!(live.contains("CONFIRMED"), "{live}");
     }

@@ -50,7 +50,11 @@ impl Program {
         let path = folder.join(name);
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/record/programs/{name}.c"));
         let mut compiler = Command::new(env!("CARGO_BIN_EXE_witness"));
-        compiler.args(["cc", "-O1", "-w", "-pthread"]).arg(source).arg("-o").arg(&path);
+        compiler
+            .args(["cc", "-O1", "-w", "-pthread"])
+            .arg(source)
+            .arg("-o")
+            .arg(&path);
         let output = compiler.env("WITNESS_CC", "gcc").output().expect("witness runs");
         assert!(
             output.status.success() && output.stderr.is_empty(),

@@ -16,8 +16,8 @@
 //!
 //! Knows reads, writes, atomic operations, locks, waits on conditions and semaphores, once cells, locks found held, and
 //! whatever must-happen-before covers. What can come about in several ways it tries [as it was in π](conditions) first,
-//! then in [any way](choices), and [pinned accesses](pins) it keeps in their places. A window with locks that threads give back
-//! for each other is left to Z3, and so is one with pinned accesses of a trace with very many. Like all solvers here, it is not trusted: its schedules go to the checker, its refutations
+//! then in [any way](choices), and keeps [pinned accesses](pins) in their places. A window with locks that threads give back for
+//! each other is left to Z3, and so is one with pinned accesses of a trace that has very many. Like all solvers here, it is not trusted: its schedules go to the checker, its refutations
 //! are compared with exhaustive search in the tests.
 
 mod beginnings;
@@ -148,13 +148,6 @@ struct Tried {
     work: u64,
 }
 
-impl Tried {
-    /// Whether nothing satisfies what the view asks for.
-    fn refutes(&self) -> bool {
-        matches!(self.found, Some(None)) && !self.relied
-    }
-}
-
 /// The solver, prepared for one trace.
 pub struct Native<'t> {
     trace: &'t Trace,
@@ -171,7 +164,9 @@ pub struct Native<'t> {
     joints: OnceLock<Joints>,
     /// The words whose sums it looks at, once that is asked.
     words: OnceLock<Words>,
-    /// The pinned accesses, if it keeps them in their places, once that is asked.
+    /// Pinned accesses may be anywhere.
+    unpinned: bool,
+    /// The pinned accesses that it keeps in their places, once that is asked.
     pinned: OnceLock<Option<Pinned>>,
 }
 
@@ -190,8 +185,16 @@ impl<'t> Native<'t> {
             unknown: OnceLock::new(),
             joints: OnceLock::new(),
             words: OnceLock::new(),
+            unpinned: false,
             pinned: OnceLock::new(),
         }
+    }
+
+    /// The same as if no access were pinned, as the order that it was given has to be made, too: what it refutes then does
+    /// not rest on pins, and what it finds may not keep them.
+    #[must_use]
+    pub fn without_pins(self) -> Native<'t> {
+        Native { unpinned: true, ..self }
     }
 
     /// The same with windows that begin so far before the earlier access, to be tried with small traces.
@@ -261,12 +264,10 @@ impl<'t> Native<'t> {
         let largest = EventId(first.0.saturating_sub(largest));
         if largest > EventId(0) && last.0 - first.0 > far {
             let tried = self.try_window((largest, View::Relaxed), ending, steps, &mut kept);
-            if tried.refutes() {
-                return NativeAnswer::Infeasible;
-            }
-            allowed = matches!(tried.found, Some(Some(_)));
-            if allowed && only_refute {
-                return NativeAnswer::Unknown;
+            match tried.found {
+                Some(None) if !tried.relied => return NativeAnswer::Infeasible,
+                Some(Some(_)) if only_refute => return NativeAnswer::Unknown,
+                found => allowed = matches!(found, Some(Some(_))),
             }
             if tried.spent {
                 *is_spent = true;
@@ -281,42 +282,28 @@ impl<'t> Native<'t> {
             }
             let from = EventId(first.0.saturating_sub(before));
             let whole = from == EventId(0);
+            let views = [
+                View::Relaxed,
+                View::Based { as_in_trace: true },
+                View::Based { as_in_trace: false },
+            ];
             // At the start of the trace the relaxed view is the based one.
-            if !whole && !allowed && last.0 - from.0 <= too_large {
-                let tried = self.try_window((from, View::Relaxed), ending, steps, &mut kept);
+            for view in views.into_iter().skip(usize::from(whole)) {
+                let based = view != View::Relaxed;
+                let skipped = allowed || last.0 - from.0 > too_large;
+                if (!based && skipped) || (based && !whole && only_refute) {
+                    continue;
+                }
+                let tried = self.try_window((from, view), ending, steps, &mut kept);
+                let relied = tried.relied;
                 *is_spent |= tried.spent;
                 work = work.max(tried.work);
-                if tried.refutes() {
-                    return NativeAnswer::Infeasible;
-                }
-            }
-            if only_refute && !whole {
-                continue;
-            }
-            for pinned in [false, true] {
-                let mut is_decided = true;
-                for as_in_trace in [true, false] {
-                    let view = View::Based { as_in_trace, pinned };
-                    let tried = self.try_window((from, view), ending, steps, &mut kept);
-                    *is_spent |= tried.spent;
-                    work = work.max(tried.work);
-                    match tried.found {
-                        Some(Some(order)) if pinned || !self.has_pinned(&order) => {
-                            return NativeAnswer::Feasible(from.0, order);
-                        }
-                        // Feasible, if pinned accesses need not keep their places.
-                        Some(Some(_)) => is_decided = false,
-                        Some(None) if whole && !pinned && tried.refutes() => return NativeAnswer::Infeasible,
-                        found => is_decided = found.is_some() || tried.spent,
-                    }
+                match tried.found {
+                    Some(Some(order)) if based => return NativeAnswer::Feasible(from.0, order),
+                    Some(None) if (!based || whole) && !relied => return NativeAnswer::Infeasible,
                     // Without what relies on π, the same would come of it.
-                    if !tried.relied {
-                        break;
-                    }
-                }
-                // Pins only take orders away.
-                if is_decided || only_refute || self.pinned().is_none() {
-                    break;
+                    _ if based && !relied => break,
+                    _ => {}
                 }
             }
             if whole {
@@ -336,9 +323,7 @@ impl<'t> Native<'t> {
     ) -> Tried {
         let limits = (MAX_ORDERS, steps.of_window());
         let mut search = Search::new(self, from, view, ending, limits, kept.take());
-        let is_based = view != View::Relaxed;
-        let is_whole = from == EventId(0);
-        if is_based && (search.leaves_pending_pins() || (!is_whole && search.is_hopeless())) {
+        if view != View::Relaxed && from > EventId(0) && search.is_hopeless() {
             *kept = Some(search.keep());
             return Tried::default();
         }
@@ -394,20 +379,16 @@ impl<'t> Native<'t> {
         })
     }
 
-    /// The pinned accesses, if it keeps them in their places.
+    /// The pinned accesses that it keeps in their places.
     fn pinned(&self) -> Option<&Pinned> {
-        let find = || Pinned::of(self.trace).filter(|_| !self.sections.any_handed_over());
+        let find = || Pinned::of(self.trace).filter(|_| !self.unpinned);
         self.pinned.get_or_init(find).as_ref()
-    }
-
-    fn has_pinned(&self, order: &[EventId]) -> bool {
-        self.trace.has_pins() && order.iter().any(|&event| self.trace.pin(event).is_some())
     }
 
     /// Whether the solver knows what an event needs. (What unrecorded code changes and does not pin, program order keeps.)
     fn knows(&self, event: EventId) -> bool {
         match self.trace.op(event) {
-            Op::Access => self.trace.pin(event).is_none(),
+            Op::Access => self.trace.pin(event).is_none() || self.unpinned || self.pinned().is_some(),
             op => op.lock().is_none_or(|lock| !self.sections.is_handed_over(lock)),
         }
     }

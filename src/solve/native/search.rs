@@ -48,8 +48,6 @@ pub(super) enum View {
     Based {
         /// What can come about in several ways comes about as in π.
         as_in_trace: bool,
-        /// Pinned accesses keep their places. Else the solver knows nothing of them.
-        pinned: bool,
     },
 }
 
@@ -63,8 +61,6 @@ pub(super) struct Search<'s, 't> {
     as_in_trace: bool,
     /// Whether that made a difference.
     pub(super) relied: Cell<bool>,
-    /// Pinned accesses are to keep their places.
-    pub(super) pinned: bool,
     /// Steps that may still be done, and how many there were.
     work: Cell<u64>,
     most_work: u64,
@@ -115,9 +111,8 @@ impl<'s, 't> Search<'s, 't> {
             native,
             from,
             based,
-            as_in_trace: matches!(view, View::Based { as_in_trace: true, .. }),
+            as_in_trace: view == View::Based { as_in_trace: true },
             relied: Cell::new(false),
-            pinned: matches!(view, View::Based { pinned: true, .. }),
             work: Cell::new(most_work),
             most_work,
             is_spent: false,
@@ -170,9 +165,6 @@ impl<'s, 't> Search<'s, 't> {
     /// Whether the prefix must contain an event of the window whose needs this solver does not know, so that it cannot
     /// find one in the based view.
     pub(super) fn is_hopeless(&self) -> bool {
-        if self.pinned {
-            return false;
-        }
         let mut state = self.start();
         self.close(&mut state).is_ok() && self.native.any_unknown(self.from, &state.cut)
     }
@@ -186,7 +178,6 @@ impl<'s, 't> Search<'s, 't> {
         for &event in self.ending.pending {
             self.native.needs.raise_to_pending(&mut cut, event);
         }
-        self.raise_to_pending_pins(&mut cut);
         let mut closed = vec![0; cut.len()];
         if self.based {
             // What an event needs comes before it in π, too.
@@ -303,7 +294,7 @@ impl<'s, 't> Search<'s, 't> {
             }
             // To look at each event costs about as much as to find its place, however little there is to see.
             self.spend(clocks.order.len());
-            let by_pins = self.pins(state, &clocks)?;
+            let by_pins = self.based && self.pins(state, &clocks)?;
             let by_locks = self.locks(state, &clocks)?;
             let by_reads = self.reads(state, &clocks)?;
             let by_choices = self.choices(state, &clocks)?;
@@ -332,16 +323,14 @@ impl<'s, 't> Search<'s, 't> {
                     let places = (state.closed[thread], state.cut[thread]);
                     self.raise_to_pins(&mut state.cut, ThreadId(thread as u32), places);
                     state.closed[thread] = places.1;
-                    let last = trace
-                        .program_order(ThreadId(thread as u32))
-                        .at(places.1 as usize - 1);
+                    let last = trace.program_order(ThreadId(thread as u32)).at(places.1 as usize - 1);
                     self.native.needs.relation().raise(&mut state.cut, last);
                     grown = true;
                 }
             }
         }
         let reached = |event: EventId| state.cut[trace.thread(event).index()] > trace.place(event);
-        if self.ending.spared().any(reached) || self.passes_pending_pins(&state.cut) {
+        if self.ending.spared().any(reached) {
             return Err(Contradiction);
         }
         Ok(())
@@ -565,7 +554,13 @@ impl<'s, 't> Search<'s, 't> {
     }
 
     /// Adds an edge that follows; says whether it tells anything new.
-    pub(super) fn edge(&self, state: &mut State, clocks: &Clocks, from: EventId, to: EventId) -> Result<bool, Contradiction> {
+    pub(super) fn edge(
+        &self,
+        state: &mut State,
+        clocks: &Clocks,
+        from: EventId,
+        to: EventId,
+    ) -> Result<bool, Contradiction> {
         if clocks.before(&self.window, from, to) {
             return Ok(false);
         }
@@ -589,7 +584,7 @@ impl<'s, 't> Search<'s, 't> {
             }
         }
         for (event, number) in clocks.numbered() {
-            if self.based && !self.window.knows(number) && !(self.leaves_pins() && trace.pin(event).is_some()) {
+            if self.based && !self.window.knows(number) {
                 return Some(Violation::Unsupported);
             }
             if self.based

@@ -96,7 +96,9 @@ fn announced(instruction: Instruction, addr: usize, frame: &Frame) {
     }
     touch_range(addr, size, pc);
     match (instruction.operation, size) {
-        (Operation::CompareExchange, 16) => wide_atomics::announced(addr, wide(frame.rdx, frame.rax), wide(frame.rcx, frame.rbx), pc),
+        (Operation::CompareExchange, 16) => {
+            wide_atomics::announced(addr, wide(frame.rdx, frame.rax), wide(frame.rcx, frame.rbx), pc)
+        }
         (Operation::Load, _) => loads(addr, size, pc),
         (Operation::Store, _) => stores(addr, size, truncated(frame.source, size), pc),
         _ if !instruction.locked => {
