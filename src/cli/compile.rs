@@ -11,8 +11,8 @@ use witness::symbols::gcc_flags;
 /// Compile C for recording: the C compiler, with flags added.
 ///
 /// Runs $WITNESS_CC, or cc, with the arguments given and the flags of an ordinary ThreadSanitizer build
-/// in front of them; --show prints the command instead. Works as the compiler of a build system:
-/// make CC="witness cc".
+/// in front of them; --show prints the command instead. Where that is gcc, inline assembly is recorded,
+/// too. Works as the compiler of a build system: make CC="witness cc".
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness cc -o app app.c -pthread

@@ -97,8 +97,8 @@ enum Command {
     /// Compile C++ for recording: the C++ compiler, with flags added.
     ///
     /// Runs $WITNESS_CXX, or c++, with the arguments given and the flags of an ordinary ThreadSanitizer
-    /// build in front of them; --show prints the command instead. Works as the compiler of a build
-    /// system: make CXX="witness c++".
+    /// build in front of them; --show prints the command instead. Where that is g++, inline assembly is
+    /// recorded, too. Works as the compiler of a build system: make CXX="witness c++".
     #[command(name = "c++")]
     Cpp(compile::CompileArgs),
     Cargo(cargo::CargoArgs),

@@ -8,7 +8,8 @@ use std::path::Path;
 
 /// The folders of `src` in an order in which each uses only those before it. A trace is made of operations, and what
 /// these mean makes its waits and sections, so model and meaning are one layer.
-const LAYERS: [&str; 31] = [
+const LAYERS: [&str; 32] = [
+    "assembly",
     "escape",
     "parallel",
     "own",
