@@ -10,9 +10,7 @@ pub(super) fn of(statement: &Statement<'_>) -> Option<Announcement> {
     if statement.name == "mfence" {
         return Some(fence());
     }
-    let Some(memory) = statement.operands.iter().find(|operand| operand.is_memory()) else {
-        return None;
-    };
+    let memory = statement.operands.iter().find(|operand| operand.is_memory())?;
     if is_jump(&statement.name) {
         return None;
     }
