@@ -189,7 +189,7 @@ fn shows(known: &Decider<'_>, schedule: &Schedule) -> bool {
     let mut behind = behind.filter(writes);
     let seen = match behind.next().or_else(recorded) {
         Some(write) => trace.value_left(write, used.cell),
-        None => trace.cell(used.cell).initial(),
+        None => trace.initial(used.cell),
     };
     seen == wanted
 }

@@ -229,7 +229,7 @@ impl Word {
             }
         }
         let (begin, steps) = (stores.checked_sub(1).map(|last| &steps[last]), &steps[stores..]);
-        let first = begin.map_or(trace.cell(cell).initial(), |begin| begin.left)?;
+        let first = begin.map_or(trace.initial(cell), |begin| begin.left)?;
         let mut by_thread: Vec<(ThreadId, Vec<&Step>)> = Vec::new();
         let mut places: HashMap<ThreadId, usize> = HashMap::new();
         for step in steps {
