@@ -40,13 +40,16 @@ struct Spans {
 }
 
 impl Spans {
-    /// From lists of numbered spans: where each begins and ends.
-    fn of(keys: &[(BlockId, u64, u8)], bytes: &[Range<u32>]) -> Spans {
-        Spans {
-            block: keys.iter().map(|&(block, ..)| block).collect(),
-            first: bytes.iter().map(|bytes| bytes.start).collect(),
-            len: bytes.iter().map(|bytes| bytes.end - bytes.start).collect(),
-        }
+    fn push(&mut self, block: BlockId, bytes: Range<usize>) {
+        self.block.push(block);
+        self.first.push(number(bytes.start));
+        self.len.push(number(bytes.end) - number(bytes.start));
+    }
+
+    fn end(&mut self) {
+        self.block.end();
+        self.first.end();
+        self.len.end();
     }
 
     fn len(&self) -> usize {
@@ -69,7 +72,7 @@ impl Spans {
 }
 
 /// The number of a byte.
-fn number(of: usize) -> u32 {
+pub(crate) fn number(of: usize) -> u32 {
     u32::try_from(of).expect("a trace has fewer bytes")
 }
 
@@ -268,15 +271,17 @@ impl Walk {
     /// No event follows.
     pub(crate) fn end(self) -> Bytes {
         let Walk {
-            mut bytes, keys, freed, ..
-        } = Walk {
-            // What lies where nobody asks any more.
-            by_first: Shadow::default(),
-            others: Vec::new(),
-            ..self
-        };
+            mut bytes,
+            keys,
+            freed,
+            others,
+            by_first,
+            ..
+        } = self;
+        // What lies where nobody asks any more.
+        drop((others, by_first));
         bytes.of_event.end();
-        bytes.number(&keys, &freed);
+        bytes.number(keys, &freed);
         bytes.given_away.sort_unstable();
         bytes.given_away.dedup();
         bytes
@@ -286,14 +291,14 @@ impl Walk {
 impl Bytes {
     /// Numbers the bytes that the spans cover, block by block, and ascending in each. Of the spans of frees, these are all
     /// bytes of the block.
-    fn number(&mut self, keys: &[(BlockId, u64, u8)], freed: &[u32]) {
+    fn number(&mut self, mut keys: Vec<(BlockId, u64, u8)>, freed: &[u32]) {
         let mut order: Vec<u32> = (0..keys.len() as u32).collect();
         order.sort_unstable_by_key(|&number| keys[number as usize]);
-        let mut spans = vec![0..0; keys.len()];
         // The stretch of neighboring bytes so far: its block, where it begins, the number there, and where it ends.
         let (mut block, mut from, mut first, mut until) = (0, 0, 0, 0);
         for place in order {
-            let (of, addr, size) = keys[place as usize];
+            let key = &mut keys[place as usize];
+            let (of, addr, size) = *key;
             let size = u64::from(size);
             if of != block || addr > until {
                 if of != block {
@@ -304,19 +309,24 @@ impl Bytes {
             until = until.max(addr + size);
             self.count = first + (until - from) as usize;
             self.blocks[of as usize].bytes.end = self.count;
-            let begin = first + (addr - from) as usize;
-            spans[place as usize] = number(begin)..number(begin + size as usize);
+            // Where it lies is known now by the number of its first byte: there may be millions of spans.
+            key.1 = first as u64 + (addr - from);
         }
         self.bounds = Bits::none_of(self.count + 1);
-        for bytes in &spans {
-            self.bounds.set(bytes.start as usize);
-            self.bounds.set(bytes.end as usize);
+        for &(_, begin, size) in &keys {
+            self.bounds.set(begin as usize);
+            self.bounds.set(begin as usize + usize::from(size));
         }
-        for &free in freed {
-            let Range { start, end } = self.blocks[keys[free as usize].0 as usize].bytes;
-            spans[free as usize] = number(start)..number(end);
+        // A free's span is all of its block, which may be longer than a key says.
+        let mut freed = freed.iter().copied().peekable();
+        for (place, (block, begin, size)) in (0..).zip(keys) {
+            let bytes = match freed.next_if_eq(&place) {
+                Some(_) => self.blocks[block as usize].bytes.clone(),
+                None => begin as usize..begin as usize + usize::from(size),
+            };
+            self.spans.push(block, bytes);
         }
-        self.spans = Spans::of(keys, &spans);
+        self.spans.end();
     }
 
     /// The first byte of each piece of what is touched: no event touches a part of a piece.
@@ -361,5 +371,112 @@ impl Bytes {
     /// What allocates a block; `None` for what was always there.
     pub(crate) fn alloc_of(&self, block: BlockId) -> Option<EventId> {
         self.blocks[block as usize].alloc
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::Events;
+    use trace_format::{Event, MemRange, StackId, Tables, TraceId};
+
+    #[test]
+    fn accesses_share_the_bytes_that_they_share_in_a_life_of_memory() {
+        let mut number = 1_u64;
+        let mut below = |bound: u64| {
+            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (number >> 33) % bound
+        };
+        for _ in 0..60 {
+            // Three blocks, side by side, each of which may begin anew, in what was there before.
+            let mut ops = Vec::new();
+            for _ in 0..80 {
+                let (block, offset, size) = (0x1000 + 16 * below(3), below(24), 1 << below(4));
+                let mem = MemRange {
+                    addr: block + offset,
+                    size,
+                };
+                ops.push(match below(12) {
+                    0 => Op::Alloc { addr: block, size: 16 },
+                    1 => Op::Free { addr: block },
+                    _ => Op::Write { mem, value: 0 },
+                });
+            }
+            let event = |&op| Event {
+                thread: ThreadId(0),
+                pc: 0,
+                stack: StackId::EMPTY,
+                op,
+            };
+            let events = ops.iter().map(event).collect();
+            let trace = Events::new(TraceId([0; 16]), Tables::default(), events);
+            let mut walk = Walk::new(&trace);
+            (0..)
+                .zip(&ops)
+                .for_each(|(at, &op)| walk.see(EventId(at), ThreadId(0), op));
+            let bytes = walk.end();
+
+            // By address, the last allocation that covers it; by event, what an access touches of which.
+            let mut owner: HashMap<u64, usize> = HashMap::new();
+            let mut freed: HashMap<u64, usize> = HashMap::new();
+            let mut accessed: Vec<Option<(usize, MemRange)>> = Vec::new();
+            let mut ended: Vec<Option<usize>> = Vec::new();
+            for (at, op) in ops.iter().enumerate() {
+                accessed.push(Access::of(*op).map(|access| {
+                    let mem = access.mem;
+                    (owner.get(&mem.addr).copied().unwrap_or(usize::MAX), mem)
+                }));
+                let mut ends = None;
+                match *op {
+                    Op::Alloc { addr, size } => {
+                        (addr..addr + size).for_each(|addr| _ = owner.insert(addr, at));
+                        freed.insert(addr, at);
+                    }
+                    Op::Free { addr } => ends = freed.remove(&addr),
+                    _ => {}
+                }
+                ended.push(ends);
+            }
+            for (at, one) in (0..).zip(&accessed) {
+                let touched = bytes.touched(EventId(at));
+                let Some((life, mem)) = *one else {
+                    let block = ended[at as usize].map(|began| (Some(EventId(began as u32)), began));
+                    assert_eq!(
+                        touched.as_ref().map(|touched| bytes.alloc_of(touched.block)),
+                        block.map(|(id, _)| id)
+                    );
+                    // A free touches what is accessed of its block, and nothing else.
+                    let Some((touched, (_, began))) = touched.zip(block) else {
+                        continue;
+                    };
+                    for (other, access) in (0..).zip(&accessed) {
+                        let Some((of, _)) = *access else { continue };
+                        let there = bytes.touched(EventId(other)).expect("an access").bytes;
+                        let inside = touched.bytes.start <= there.start && there.end <= touched.bytes.end;
+                        assert_eq!(inside, of == began);
+                    }
+                    continue;
+                };
+                let touched = touched.expect("an access").bytes;
+                assert_eq!(touched.len(), usize::from(mem.size));
+                for (other, access) in (0..at).zip(&accessed) {
+                    let Some((of, there)) = *access else { continue };
+                    let first = bytes.touched(EventId(other)).expect("an access").bytes.start;
+                    let (ours, theirs) = (
+                        mem.addr..mem.addr + u64::from(mem.size),
+                        there.addr..there.addr + u64::from(there.size),
+                    );
+                    if of == life && ours.start < theirs.end && theirs.start < ours.end {
+                        assert_eq!(
+                            touched.start as i64 - first as i64,
+                            ours.start as i64 - theirs.start as i64,
+                        );
+                    } else {
+                        let theirs = first..first + usize::from(there.size);
+                        assert!(touched.end <= theirs.start || theirs.end <= touched.start);
+                    }
+                }
+            }
+        }
     }
 }

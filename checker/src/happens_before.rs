@@ -21,6 +21,7 @@
 use crate::Checker;
 use crate::accept::Executed;
 use crate::before::WaitingFromStart;
+use crate::bytes::number;
 use crate::recording::Access;
 use hashbrown::HashMap;
 use std::hash::Hash;
@@ -39,13 +40,44 @@ pub(crate) trait Knowledge: Clone {
     fn perform(&mut self, thread: ThreadId, event: EventId);
 }
 
-/// Of every event whether it is known. By thread: the number behind the last of its events that are.
+/// Of every event whether it is known.
 #[derive(Clone, Debug)]
-pub(crate) struct Clock(Rc<Vec<u32>>);
+pub(crate) struct Clock {
+    /// By thread: the number behind the last of its events that are, but for `latest`.
+    known: Rc<Vec<u32>>,
+    /// A thread, and the number behind the last of its events that are. This is what changes with each event of a thread;
+    /// the rest changes where it learns something, and all that it leaves in between shares it.
+    latest: (u32, u32),
+}
+
+impl Clock {
+    /// The number behind the last event of a thread that is known.
+    fn of(&self, thread: usize) -> u32 {
+        let known = self.known[thread];
+        match self.latest {
+            (own, latest) if own as usize == thread => known.max(latest),
+            _ => known,
+        }
+    }
+
+    /// That one is known up to here, unless it is known further.
+    fn learn(&mut self, (thread, until): (u32, u32)) {
+        if until <= self.of(thread as usize) {
+            return;
+        }
+        match self.latest.0 == thread {
+            true => self.latest.1 = until,
+            false => Rc::make_mut(&mut self.known)[thread as usize] = until,
+        }
+    }
+}
 
 impl Knowledge for Clock {
     fn nothing(threads: usize) -> Clock {
-        Clock(Rc::new(vec![0; threads]))
+        Clock {
+            known: Rc::new(vec![0; threads]),
+            latest: (0, 0),
+        }
     }
 
     fn is_nothing(&self) -> bool {
@@ -54,16 +86,21 @@ impl Knowledge for Clock {
     }
 
     fn join(&mut self, other: &Clock) {
-        if Rc::ptr_eq(&self.0, &other.0) {
-            return;
+        let is_new = |(mine, theirs)| theirs > mine;
+        if !Rc::ptr_eq(&self.known, &other.known) && self.known.iter().zip(&*other.known).any(is_new) {
+            for (mine, &theirs) in Rc::make_mut(&mut self.known).iter_mut().zip(&*other.known) {
+                *mine = (*mine).max(theirs);
+            }
         }
-        for (mine, &theirs) in Rc::make_mut(&mut self.0).iter_mut().zip(&*other.0) {
-            *mine = (*mine).max(theirs);
-        }
+        self.learn(other.latest);
     }
 
     fn perform(&mut self, thread: ThreadId, event: EventId) {
-        Rc::make_mut(&mut self.0)[thread.index()] = event.0 + 1;
+        if self.latest.0 != thread.0 {
+            let before = std::mem::replace(&mut self.latest, (thread.0, 0));
+            self.learn(before);
+        }
+        self.latest.1 = event.0 + 1;
     }
 }
 
@@ -104,7 +141,7 @@ pub(crate) struct HappensBefore<'t, K> {
     /// The release sequences that the last store of a byte belongs to.
     released: HashMap<usize, Vec<Release<K>>>,
     /// What the thread knew that wrote a byte last, and whether it did so atomically.
-    written: HashMap<usize, (K, bool)>,
+    written: HashMap<u32, (K, bool)>,
     allocated: HashMap<EventId, K>,
     /// What those knew who took a lock.
     taken: HashMap<ObjectId, K>,
@@ -335,16 +372,16 @@ impl<'t, K: Knowledge> HappensBefore<'t, K> {
                 let rmw = access.is_some_and(|access| access.sees.is_some());
                 self.store(thread, byte, released.as_ref(), rmw);
                 if known.is_nothing() {
-                    self.written.remove(&byte);
+                    self.written.remove(&number(byte));
                 } else {
-                    self.written.insert(byte, (known.clone(), atomic.is_some()));
+                    self.written.insert(number(byte), (known.clone(), atomic.is_some()));
                 }
             }
         }
     }
 
     fn read(&mut self, own: usize, byte: usize, access: Access) {
-        if let Some((known, by_atomic)) = self.written.get(&byte)
+        if let Some((known, by_atomic)) = self.written.get(&number(byte))
             && !(access.atomic && *by_atomic)
         {
             self.threads[own].join(known);
@@ -407,7 +444,7 @@ impl<'t> HappensBefore<'t, Clock> {
 
     /// Whether an executed event happens before what a thread does next.
     pub(crate) fn before_next(&self, event: EventId, thread: ThreadId) -> bool {
-        self.threads[thread.index()].0[self.checker.recording.thread(event).index()] > event.0
+        self.threads[thread.index()].of(self.checker.recording.thread(event).index()) > event.0
     }
 }
 
@@ -445,4 +482,51 @@ fn acquires(order: MemoryOrder) -> bool {
 
 fn releases(order: MemoryOrder) -> bool {
     matches!(order, MemoryOrder::Release | MemoryOrder::AcqRel | MemoryOrder::SeqCst)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::iter::zip;
+
+    /// All of it written down.
+    fn plain(clock: &Clock) -> Vec<u32> {
+        (0..clock.known.len()).map(|thread| clock.of(thread)).collect()
+    }
+
+    #[test]
+    fn a_clock_knows_what_a_vector_would() {
+        let mut number = 1_u64;
+        let mut below = |bound: usize| {
+            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (number >> 33) as usize % bound
+        };
+        for _ in 0..200 {
+            let threads = 1 + below(4);
+            // Those of threads, and some that these leave.
+            let mut clocks = vec![Clock::nothing(threads); threads + 3];
+            let mut expected = vec![vec![0; threads]; threads + 3];
+            for event in 0..60 {
+                let (into, from, thread) = (below(clocks.len()), below(clocks.len()), below(threads));
+                match below(4) {
+                    // What a thread knows of itself does not become less.
+                    0 if into >= threads => {
+                        clocks[into] = clocks[from].clone();
+                        expected[into] = expected[from].clone();
+                    }
+                    1 => {
+                        let other = clocks[from].clone();
+                        clocks[into].join(&other);
+                        let other = expected[from].clone();
+                        zip(&mut expected[into], other).for_each(|(mine, theirs)| *mine = theirs.max(*mine));
+                    }
+                    _ => {
+                        clocks[thread].perform(ThreadId(thread as u32), EventId(event));
+                        expected[thread][thread] = event + 1;
+                    }
+                }
+                assert_eq!(clocks.iter().map(plain).collect::<Vec<_>>(), expected);
+            }
+        }
+    }
 }

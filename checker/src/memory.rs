@@ -1,6 +1,7 @@
 //! Memory: what each byte holds.
 
 use crate::bits::Bits;
+use crate::bytes::number as number_of;
 use crate::recording::byte_of;
 use hashbrown::HashMap;
 use std::borrow::Cow;
@@ -10,8 +11,9 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub(crate) struct Memory<'a> {
     contents: Cow<'a, Contents>,
-    /// The pieces of which something was changed, by number, if `contents` belong to another state.
-    changed: HashMap<usize, Piece>,
+    /// The pieces of which something was changed, if `contents` belong to another state: by number, where each stands.
+    changed: HashMap<u32, u32>,
+    pieces: Vec<Piece>,
 }
 
 /// Bytes of a piece. Neighbors are often changed together: a free of a large block changes all of it.
@@ -120,6 +122,7 @@ impl<'a> Memory<'a> {
         Memory {
             contents: Cow::Owned(contents),
             changed: HashMap::new(),
+            pieces: Vec::new(),
         }
     }
 
@@ -128,12 +131,13 @@ impl<'a> Memory<'a> {
         Memory {
             contents: Cow::Borrowed(&self.contents),
             changed: self.changed.clone(),
+            pieces: self.pieces.clone(),
         }
     }
 
     fn get(&self, byte: usize) -> Option<u8> {
-        match self.changed.get(&(byte / PIECE)) {
-            Some(piece) => piece.get(byte % PIECE),
+        match self.changed.get(&number_of(byte / PIECE)) {
+            Some(&at) => self.pieces[at as usize].get(byte % PIECE),
             None => self.contents.get(byte),
         }
     }
@@ -167,10 +171,11 @@ impl<'a> Memory<'a> {
                 let mut bytes = bytes.enumerate().peekable();
                 while let Some(&(_, first)) = bytes.peek() {
                     let number = first / PIECE;
-                    let piece = self
-                        .changed
-                        .entry(number)
-                        .or_insert_with(|| Piece::of(contents, number));
+                    let at = *self.changed.entry(number_of(number)).or_insert_with(|| {
+                        self.pieces.push(Piece::of(contents, number));
+                        number_of(self.pieces.len() - 1)
+                    });
+                    let piece = &mut self.pieces[at as usize];
                     while let Some((place, byte)) = bytes.next_if(|&(_, byte)| byte / PIECE == number) {
                         piece.set(byte % PIECE, value.map(|value| byte_of(value, place)));
                     }

@@ -14,7 +14,7 @@ use crate::encode::Form;
 use crate::parallel;
 use crate::prune::{Grounds, Needs};
 use crate::schedule::Goal;
-use crate::solve::Steps;
+use crate::solve::{self, Steps};
 use crate::symbols::{Symbols, UnrecordedCalls, hidden_between};
 use crate::trace::{CellId, CodePosition, EventId, IncarnationId, SectionId, Trace};
 use crate::verdict::{Analysis, AtomicityViolation, CutRefutation, Refutation, Region, Rejected, Unknown, Verdict};
@@ -109,7 +109,7 @@ pub(super) fn decide(known: &Decider<'_>, design: Option<&Design>, threads: NonZ
             };
             (violation, rejected)
         };
-        Ok::<_, std::convert::Infallible>(z3::with_z3_config(&z3::Config::new(), decide))
+        Ok::<_, std::convert::Infallible>(solve::in_own_context(decide))
     };
     let Ok(decided) = parallel::map(threads, &candidates, one);
     let (mut violations, rejected): (Vec<_>, Vec<Vec<Rejected>>) = decided.into_iter().unzip();
@@ -209,7 +209,7 @@ fn explain(known: &Decider<'_>, violations: &mut [AtomicityViolation], threads: 
             _ => return Ok(Vec::new()),
         };
         let explain = || case::session(known, known.order_on(grounds)).explain(grounds, &goal);
-        let facts = (!known.options.out_of_time()).then(|| z3::with_z3_config(&z3::Config::new(), explain));
+        let facts = (!known.options.out_of_time()).then(|| solve::in_own_context(explain));
         Ok::<_, std::convert::Infallible>(facts.flatten().unwrap_or_default())
     };
     let Ok(found) = parallel::map(threads, &places, facts);

@@ -11,7 +11,7 @@ use crate::predict::Cut;
 use crate::prune::{Ending, Grounds, MustHappenBefore, handed_on};
 use crate::schedule::{self, Goal, Schedule};
 use crate::shorten;
-use crate::solve::{Answer, NativeAnswer, Session, Steps};
+use crate::solve::{Answer, NativeAnswer, Session, Steps, in_own_context};
 use crate::trace::{EventId, ThreadId, Wakes};
 use crate::verdict::{Fact, Instances, Kind, Pair, Rejected, Unknown, Verdict};
 use hashbrown::HashMap;
@@ -129,7 +129,7 @@ pub(super) fn decide<E>(
     let mut decided: Vec<Decided> = first.into_iter().flatten().collect();
     decided.iter().try_for_each(|decided| tell(&decided.decision))?;
     if !hard.is_empty() {
-        let hard: Vec<Decided> = in_context(|| decide(Z3::Open(None), &hard))
+        let hard: Vec<Decided> = in_own_context(|| decide(Z3::Open(None), &hard))
             .into_iter()
             .flatten()
             .collect();
@@ -145,11 +145,7 @@ pub(super) fn decide<E>(
 pub(super) fn explain(known: &Decider<'_>, grounds: Grounds, instance: Instance) -> Vec<Fact> {
     let order = known.order_on(grounds);
     let explain = || session(known, order).explain(grounds, &known.last_asked(instance));
-    in_context(explain).unwrap_or_default()
-}
-
-fn in_context<R: Send + Sync>(work: impl FnOnce() -> R + Send + Sync) -> R {
-    z3::with_z3_config(&z3::Config::new(), work)
+    in_own_context(explain).unwrap_or_default()
 }
 
 pub(super) fn session<'s>(known: &'s Decider<'_>, order: &'s MustHappenBefore) -> Session<'s> {

@@ -14,7 +14,7 @@ use crate::encode::Form;
 use crate::parallel;
 use crate::prune::{Grounds, Needs, held_at};
 use crate::schedule::Goal;
-use crate::solve::{Answer, NativeAnswer, Session, Steps};
+use crate::solve::{self, Answer, NativeAnswer, Session, Steps};
 use crate::symbols::{UnrecordedCalls, hidden_between};
 use crate::trace::{EventId, ObjectId};
 use crate::verdict::{Analysis, CutRefutation, Deadlock, DeadlockKind, Refutation, Rejected, Unknown, Verdict};
@@ -80,7 +80,7 @@ pub(super) fn decide(
             deadlock.positions = deadlock.example.iter().map(|&event| known.trace.pc(event)).collect();
             (deadlock, rejected)
         };
-        Ok::<_, std::convert::Infallible>(z3::with_z3_config(&z3::Config::new(), decide))
+        Ok::<_, std::convert::Infallible>(solve::in_own_context(decide))
     };
     let Ok(found) = parallel::map(threads, &cycles.list, one);
     let (mut deadlocks, rejected): (Vec<Deadlock>, Vec<Vec<Rejected>>) = found.into_iter().unzip();

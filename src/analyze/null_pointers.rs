@@ -70,8 +70,8 @@ pub(super) fn candidates(known: &Decider<'_>, witnessed: &HashSet<Positions>) ->
             };
             // What was there before anybody wrote is 0; the thread itself has not written yet, and this is the first write
             // of the others.
-            let untouched = trace.cell(cell).initial() == Some(0)
-                && !pointer.first.iter().any(|&first| is_own(first) && first < read);
+            let untouched =
+                trace.initial(cell) == Some(0) && !pointer.first.iter().any(|&first| is_own(first) && first < read);
             let first = pointer
                 .first
                 .iter()

@@ -11,7 +11,7 @@ use crate::encode::Form;
 use crate::parallel;
 use crate::prune::{Ending, Grounds, Needs};
 use crate::schedule::{Goal, Schedule};
-use crate::solve::{Answer, NativeAnswer, Session, Steps};
+use crate::solve::{self, Answer, NativeAnswer, Session, Steps};
 use crate::symbols::Comparisons;
 use crate::trace::{Access, AccessKind, CellId, CodePosition, EventId, ThreadId, Trace};
 use crate::verdict::{Analysis, CutRefutation, Instances, Kind, Pair, Refutation, Rejected, Unknown, Verdict};
@@ -90,7 +90,7 @@ pub(super) fn add_to(known: &Decider<'_>, orders: &[Order], threads: NonZeroUsiz
             let mut rejected = Vec::new();
             (Case { known }.decide(row, &mut rejected), rejected)
         };
-        Ok::<_, std::convert::Infallible>(z3::with_z3_config(&z3::Config::new(), decide))
+        Ok::<_, std::convert::Infallible>(solve::in_own_context(decide))
     };
     let Ok(decided) = parallel::map(threads, &rows, one);
     for (pair, rejected) in decided {

@@ -11,7 +11,7 @@ use super::{Instance, MAX_EVENTS_Z3, Solver, case, reject};
 use crate::parallel;
 use crate::prune::Ending;
 use crate::schedule::{Goal, Schedule};
-use crate::solve::{Answer, NativeAnswer, Steps};
+use crate::solve::{self, Answer, NativeAnswer, Steps};
 use crate::trace::{Access, AccessKind, CellId, CodePosition, EventId, ThreadId, Trace};
 use crate::verdict::{Analysis, Instances, Pair, Rejected, Verdict};
 use hashbrown::{HashMap, HashSet};
@@ -64,7 +64,7 @@ pub(super) fn add_to(known: &Decider<'_>, rows: &[Vec<Question>], threads: NonZe
             let mut rejected = Vec::new();
             (decide(known, row, &mut rejected), rejected)
         };
-        Ok::<_, std::convert::Infallible>(z3::with_z3_config(&z3::Config::new(), decide))
+        Ok::<_, std::convert::Infallible>(solve::in_own_context(decide))
     };
     let Ok(decided) = parallel::map(threads, rows, one);
     for (pair, rejected) in decided {
@@ -189,7 +189,7 @@ fn shows(known: &Decider<'_>, schedule: &Schedule) -> bool {
     let mut behind = behind.filter(writes);
     let seen = match behind.next().or_else(recorded) {
         Some(write) => trace.value_left(write, used.cell),
-        None => trace.cell(used.cell).initial(),
+        None => trace.initial(used.cell),
     };
     seen == wanted
 }

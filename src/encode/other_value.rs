@@ -229,7 +229,7 @@ impl Encoder<'_> {
     fn last_writers(&self, read: EventId, cell: CellId) -> Vec<(Option<EventId>, Option<u64>)> {
         let must = self.writers_before(read, cell);
         let overshadowed = |write: EventId| must.values().any(|&last| self.order.before(write, last));
-        let initial = must.is_empty().then_some((None, self.trace.cell(cell).initial()));
+        let initial = must.is_empty().then_some((None, self.trace.initial(cell)));
         let writers = self.index.writers[cell.index()].iter().copied();
         let possible =
             writers.filter(|&(write, _)| write != read && !self.order.before(read, write) && !overshadowed(write));

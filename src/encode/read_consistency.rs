@@ -203,7 +203,7 @@ impl Encoder<'_> {
     }
 
     fn initial_is_possible(&self, read: EventId, cell: CellId, value: u64) -> bool {
-        self.trace.cell(cell).initial() == Some(value) && self.writers_before(read, cell).is_empty()
+        self.trace.initial(cell) == Some(value) && self.writers_before(read, cell).is_empty()
     }
 
     /// Writes down the place of a pinned access, which may be a write.

@@ -319,7 +319,7 @@ fn have_one_writer(trace: &Trace, writers: &Writers) -> bool {
             let by_none = |value| writers.writes_of(id, value).is_empty();
             !(cell.contested() && cell.external())
                 && writes.iter().all(|&write| writers.is_only(write))
-                && (writes.is_empty() || cell.initial().is_none_or(by_none))
+                && (writes.is_empty() || trace.initial(id).is_none_or(by_none))
         })
 }
 

@@ -221,7 +221,7 @@ impl Search {
                 asks.push(Ask::Value {
                     cell: number,
                     value: used.read,
-                    initial: trace.cell(cell).initial() == Some(used.read),
+                    initial: trace.initial(cell) == Some(used.read),
                 });
             }
             if let Some(Need::Wake(condition)) = Need::of(trace.op(event)) {

@@ -389,7 +389,7 @@ impl<'t> Search<'t> {
                     continue;
                 }
                 // What it saw in π was left by this write.
-                let initial = trace.cell(cell).initial() == Some(value);
+                let initial = trace.initial(cell) == Some(value);
                 found.extend(match self.writers.is_only(write) && !initial {
                     true => Some(write),
                     false => self.look(&known, event, cell, value),
@@ -450,7 +450,7 @@ impl<'t> Search<'t> {
         if fitting.is_empty() {
             return None;
         }
-        let initial = trace.cell(cell).initial() == Some(value);
+        let initial = trace.initial(cell) == Some(value);
         let unique = if let ([only], false) = (fitting, initial) {
             Some(*only).filter(|&write| write != read)
         } else if two_are_concurrent(needed, read, fitting) {

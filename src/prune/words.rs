@@ -229,7 +229,7 @@ impl Word {
             }
         }
         let (begin, steps) = (stores.checked_sub(1).map(|last| &steps[last]), &steps[stores..]);
-        let first = begin.map_or(trace.cell(cell).initial(), |begin| begin.left)?;
+        let first = begin.map_or(trace.initial(cell), |begin| begin.left)?;
         let mut by_thread: Vec<(ThreadId, Vec<&Step>)> = Vec::new();
         let mut places: HashMap<ThreadId, usize> = HashMap::new();
         for step in steps {
@@ -353,7 +353,8 @@ impl Steps {
     fn of(trace: &Trace, thread: ThreadId, steps: &[&Step], parts: &[Part], bounds: &[Span]) -> Steps {
         let sums = parts.iter().zip(bounds).map(|(&part, &bounds)| {
             let of = |value: Option<u64>| value.map_or(bounds, |value| (part.of(value), part.of(value)));
-            let mut sums = vec![(0, 0)];
+            let mut sums = Vec::with_capacity(steps.len() + 1);
+            sums.push((0, 0));
             for (place, step) in steps.iter().enumerate() {
                 sums.push(plus(sums[place], minus(of(step.left), of(step.read))));
             }

@@ -20,7 +20,7 @@ pub fn seen_after(trace: &Trace, order: impl DoubleEndedIterator<Item = EventId>
     let initial = |used: CellUse| Seen {
         used,
         writer: None,
-        value: trace.cell(used.cell).initial(),
+        value: trace.initial(used.cell),
     };
     let mut seen: Vec<Seen> = trace.cell_uses(read).map(initial).collect();
     let mut open = seen.len();

@@ -19,4 +19,4 @@ mod z3_session;
 
 pub use native::{Native, NativeAnswer, Refuted, Steps};
 pub use refine::{Answer, Session};
-pub(crate) use z3_session::{Model, Status, Z3Session, interrupted_by};
+pub(crate) use z3_session::{Model, Status, Z3Session, in_own_context, interrupted_by};

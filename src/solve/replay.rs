@@ -100,7 +100,10 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
             for used in trace.uses(access) {
                 let cell = trace.cell(used.cell);
                 if access.kind.reads() && !cell.external() {
-                    let sees = values.get(&used.cell).copied().unwrap_or(cell.initial());
+                    let sees = values
+                        .get(&used.cell)
+                        .copied()
+                        .unwrap_or_else(|| trace.initial(used.cell));
                     let other_value = (sees != Some(used.read)).then(|| Violation::Read {
                         read: event,
                         cell: used.cell,
@@ -174,7 +177,7 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
         }
     }
     if let Some(pending) = encoder.pending_read() {
-        let content = |cell: CellId| values.get(&cell).copied().unwrap_or(trace.cell(cell).initial());
+        let content = |cell: CellId| values.get(&cell).copied().unwrap_or_else(|| trace.initial(cell));
         let contents: Vec<Option<u64>> = pending.cells().map(content).collect();
         let wrong = !pending.may_see(&contents);
         for cell in pending.cells() {

@@ -17,8 +17,8 @@ use crate::encode::{Choice, Clause, Formula, Literal, Node};
 use crate::trace::EventId;
 use hashbrown::HashMap;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{panic, thread};
 use z3::ast::{Bool, Int};
 use z3::{Context, Params, SatResult, Solver, StatisticsValue};
 
@@ -49,6 +49,19 @@ pub(crate) enum Status {
     Unsatisfiable,
     /// The resource budget was spent.
     Budget,
+}
+
+/// Bytes of the stack of a thread that asks Z3, whose functions call themselves: as many as the first thread's.
+const STACK: usize = 8 << 20;
+
+/// Does something that may ask Z3, in a context that nobody else has asked, nor will. The thread that it is done by has
+/// one as soon as it asks; who sets another one on a thread makes two, of 16 MB each.
+pub(crate) fn in_own_context<R: Send>(ask: impl FnOnce() -> R + Send) -> R {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, ask);
+        let thread = thread.expect("the system has one more thread");
+        thread.join().unwrap_or_else(|cause| panic::resume_unwind(cause))
+    })
 }
 
 /// Time between two looks whether checks are to be interrupted.

@@ -55,11 +55,10 @@ impl Access {
     }
 }
 
-/// A range of memory that accesses touch: 16 bytes, since there may be one for each access. Its incarnation is that of
-/// its first cell.
+/// A range of memory that accesses touch: 8 bytes, since there may be one for each access. It begins where its first cell
+/// does, and its incarnation is that one's.
 #[derive(Clone, Debug)]
 pub(super) struct Range {
-    pub addr: u64,
     first_cell: u32,
     cells: u8,
     size: u8,
@@ -67,9 +66,8 @@ pub(super) struct Range {
 
 impl Range {
     /// From at least one cell.
-    pub(super) fn new(addr: u64, size: u8, cells: CellRange) -> Range {
+    pub(super) fn new(size: u8, cells: CellRange) -> Range {
         Range {
-            addr,
             first_cell: cells.start,
             cells: u8::try_from(cells.end - cells.start).expect("a cell has a byte at least"),
             size,
@@ -95,6 +93,9 @@ impl Freed {
             .map_or(0..0, |block| incarnations[block.index()].cells.clone())
     }
 }
+
+/// The cells of a trace, and the blocks that they are of.
+pub(super) type Memory<'a> = (&'a [Cell], &'a [Incarnation]);
 
 /// The memory of a trace's accesses, and their values.
 ///
@@ -182,15 +183,17 @@ impl Accesses {
     }
 
     #[inline]
-    pub(super) fn get(&self, event: EventId, form: Form, range: u32, incarnations: &[Incarnation]) -> Access {
+    pub(super) fn get(&self, event: EventId, form: Form, range: u32, (cells, incarnations): Memory<'_>) -> Access {
         let Some(range) = self.ranges.get(range as usize) else {
             return self.freed(event, form, range as usize - self.ranges.len(), incarnations);
         };
+        // It is there. Most who ask do not want to know, and nothing is looked up for them if nothing can fail.
+        let addr = cells.get(range.first_cell as usize).map_or(0, |cell| cell.addr);
         Access {
             event,
             kind: form.kind,
             order: form.order,
-            addr: range.addr,
+            addr,
             size: range.size.into(),
             first_cell: range.first_cell,
             cells: range.cells.into(),

@@ -53,7 +53,7 @@ pub struct Incarnation {
     pub cells: CellRange,
 }
 
-/// A piece of memory that is read and written as one.
+/// A piece of memory that is read and written as one: 16 bytes, since there may be millions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// The incarnation that it is a part of.
@@ -62,8 +62,6 @@ pub struct Cell {
     pub addr: u64,
     /// Length in bytes, 1 to 8.
     pub size: u8,
-    /// What its first access read, if that is known; 0 otherwise.
-    initial: u64,
     /// [`KNOWN`](Cell::KNOWN), [`EXTERNAL`](Cell::EXTERNAL), [`CONTESTED`](Cell::CONTESTED).
     flags: u8,
     /// The bytes because of which its accesses are pinned, see [`Trace::pin`](super::Trace::pin): a bit for each, the
@@ -73,7 +71,6 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// What it held at first is known.
     const KNOWN: u8 = 1;
     const EXTERNAL: u8 = 2;
     const CONTESTED: u8 = 4;
@@ -84,17 +81,16 @@ impl Cell {
             incarnation,
             addr,
             size,
-            initial: 0,
             flags: 0,
             pinned: 0,
         }
     }
 
-    /// The value before any event of the trace, as far as π shows it: what its first access read.
+    /// Whether π shows its [value before any event](super::Trace::initial).
     #[must_use]
     #[inline]
-    pub fn initial(&self) -> Option<u64> {
-        (self.flags & Cell::KNOWN != 0).then_some(self.initial)
+    pub fn is_known_at_first(&self) -> bool {
+        self.flags & Cell::KNOWN != 0
     }
 
     /// Whether π shows a value in it that no recorded write explains, so that something unrecorded changes it.
@@ -127,9 +123,8 @@ impl Cell {
         }
     }
 
-    pub(super) fn set_initial(&mut self, value: Option<u64>) {
-        self.initial = value.unwrap_or(0);
-        self.set(Cell::KNOWN, value.is_some());
+    pub(super) fn set_known_at_first(&mut self) {
+        self.set(Cell::KNOWN, true);
     }
 }
 
@@ -266,7 +261,7 @@ impl CellBuilder {
         let mut order: Vec<u32> = (0..self.ranges.len() as u32).collect();
         order.sort_unstable_by_key(|&number| self.ranges[number as usize]);
         let mut cells: Vec<Cell> = Vec::new();
-        let mut covers = vec![Range::new(0, 0, 0..0); self.ranges.len()];
+        let mut covers = vec![Range::new(0, 0..0); self.ranges.len()];
         let mut at = 0;
         while at < order.len() {
             let incarnation = self.ranges[order[at] as usize].0;
@@ -300,7 +295,7 @@ impl CellBuilder {
                 let start = made.partition_point(|cell| cell.addr < addr);
                 let end = made.partition_point(|cell| cell.addr < addr.saturating_add(u64::from(size)));
                 let covered = first_cell + start as u32..first_cell + end as u32;
-                covers[number as usize] = Range::new(addr, size, covered);
+                covers[number as usize] = Range::new(size, covered);
             }
             self.incarnations[incarnation.index()].cells = first_cell..cells.len() as u32;
             at = until;

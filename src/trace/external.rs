@@ -15,10 +15,12 @@ use super::pins::{Pin, Pins};
 use super::{AccessKind, Cell, CellId, EventId, ThreadId, Trace};
 use hashbrown::HashMap;
 
-/// What is known of a cell while π is walked. What its first access read, and the bytes that showed an unexplained value,
-/// go to the [`Cell`] itself: there is one of these for each cell of a trace.
+/// What is known of a cell while π is walked. The bytes that showed an unexplained value go to the [`Cell`] itself: there
+/// is one of these for each cell of a trace.
 #[derive(Clone, Copy)]
 struct Walked {
+    /// What its first access read, if that is known.
+    initial: u64,
     value: u64,
     last: EventId,
     /// The one thread that accesses it, if there is one.
@@ -83,6 +85,7 @@ impl Trace {
         let mut images = Images::new(&self.tables.images);
         let untouched = Walked {
             value: 0,
+            initial: 0,
             last: EventId(0),
             only: Only::NOBODY,
             content: Content::Untouched,
@@ -96,7 +99,7 @@ impl Trace {
                 continue;
             };
             let kind = form.kind;
-            let access = self.accesses.get(event, form, range, &self.incarnations);
+            let access = self.accesses.get(event, form, range, (&*cells, &self.incarnations));
             let (thread, alone_since) = turns.of(event);
             if kind == AccessKind::Use {
                 continue;
@@ -116,7 +119,8 @@ impl Trace {
                             let block = &self.incarnations[cell.incarnation.index()];
                             let explained = images.explain(event, block, cell, read);
                             from_the_start[number] = explained;
-                            cell.set_initial(Some(read));
+                            cell.set_known_at_first();
+                            now.initial = read;
                             all_bytes(cell.size) & !explained
                         }
                         Content::Value => differing(now.value, read),
@@ -145,6 +149,7 @@ impl Trace {
         // Asked only of cells that changed while other threads had events.
         let is_foreign = |walked: &Walked| walked.foreign != 0 && walked.only.thread().is_some();
         let own_frames = values.walked.iter().any(is_foreign).then(|| OwnFrames::of(self));
+        self.initial = values.walked.iter().map(|walked| walked.initial).collect();
         for (cell, walked) in self.cells.iter_mut().zip(values.walked) {
             cell.set_external(cell.pinned != 0);
             let Some(only) = walked.only.thread() else { continue };

@@ -8,6 +8,7 @@ use super::excused::Excuses;
 use super::in_threads::{self, InThreads};
 use super::ops::{Form, Ops};
 use super::places::CodePlaces;
+use super::values::Values;
 use super::waits::Waits;
 use super::{AccessKind, Block, Cell, Cut, EventId, Op, Trace};
 use crate::parallel;
@@ -178,6 +179,7 @@ impl Builder {
                 program_order: Vec::new(),
                 accesses: Accesses::default(),
                 cells: Vec::new(),
+                initial: Values::default(),
                 incarnations: Vec::new(),
                 contested: EventSet::default(),
                 linked: EventSet::default(),

@@ -34,6 +34,7 @@ mod regions;
 mod runs;
 mod sections;
 mod shadow;
+mod values;
 mod waits;
 mod wakes;
 mod writers;
@@ -55,13 +56,14 @@ pub use trace_format::{
 pub use wakes::{Waiter, Wakes};
 pub use writers::Writers;
 
-use accesses::Accesses;
+use accesses::{Accesses, Memory};
 use columns::{Column, Excerpt};
 use excused::Excuses;
 use ops::Ops;
 use pins::Pins;
 use places::CodePlaces;
 use trace_format::BlockDigest;
+use values::Values;
 use waits::Waits;
 
 /// Where a trace that has no proper end stops.
@@ -95,6 +97,8 @@ pub struct Trace {
     program_order: Vec<Column<EventId>>,
     accesses: Accesses,
     cells: Vec<Cell>,
+    /// By cell, what its first access read, if that is known.
+    initial: Values,
     incarnations: Vec<Incarnation>,
     contested: EventSet,
     linked: EventSet,
@@ -296,7 +300,7 @@ impl Trace {
     #[inline]
     pub fn access(&self, event: EventId) -> Option<Access> {
         let (form, range) = self.ops.access(event.index())?;
-        Some(self.accesses.get(event, form, range, &self.incarnations))
+        Some(self.accesses.get(event, form, range, self.memory()))
     }
 
     /// The incarnation that the first byte of an access belongs to. Of most accesses nobody asks.
@@ -349,7 +353,7 @@ impl Trace {
         let mut numbers = self.ops.numbers();
         events.filter_map(move |event| {
             let (form, range) = self.ops.access_by(&mut numbers, event.index())?;
-            Some(self.accesses.get(event, form, range, &self.incarnations))
+            Some(self.accesses.get(event, form, range, self.memory()))
         })
     }
 
@@ -390,6 +394,19 @@ impl Trace {
     #[inline]
     pub fn cell(&self, cell: CellId) -> &Cell {
         &self.cells[cell.index()]
+    }
+
+    /// The value of a cell before any event of the trace, as far as π shows it: what its first access read.
+    #[must_use]
+    #[inline]
+    pub fn initial(&self, cell: CellId) -> Option<u64> {
+        let is_known = self.cell(cell).is_known_at_first();
+        is_known.then(|| self.initial.at(cell.index()))
+    }
+
+    #[inline]
+    fn memory(&self) -> Memory<'_> {
+        (&self.cells, &self.incarnations)
     }
 
     /// All cells.

@@ -105,7 +105,7 @@ impl Recording for Trace {
         events.map(EventId).try_for_each(|event| {
             let op = match self.ops.access_by(&mut numbers, event.index()) {
                 Some((form, range)) => {
-                    let access = self.accesses.get(event, form, range, &self.incarnations);
+                    let access = self.accesses.get(event, form, range, self.memory());
                     access_in_file(access, self.accesses.values_by(access, values.at(event.index())))
                 }
                 None => self.operation_in_file(event, self.ops.get_by(&mut numbers, event.index())),

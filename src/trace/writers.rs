@@ -1,5 +1,6 @@
 //! Who writes each cell, and what.
 
+use super::values::Values;
 use super::{Cell, CellId, EventId, Region, ThreadId, Trace};
 use columns::Column;
 use std::ops::Range;
@@ -115,47 +116,6 @@ impl Sorting {
             let high = self.high.get(at).copied().unwrap_or(0);
             (u64::from(high) << u32::BITS | u64::from(self.low[at]), self.events[at])
         })
-    }
-}
-
-/// Values of 64 bits, by their halves: the higher ones are mostly alike.
-#[derive(Clone, Debug, Default)]
-struct Values {
-    low: Column,
-    high: Column,
-}
-
-impl Values {
-    fn push(&mut self, value: u64) {
-        self.low.push(value as u32);
-        self.high.push((value >> u32::BITS) as u32);
-    }
-
-    fn len(&self) -> usize {
-        self.low.len()
-    }
-
-    fn end(&mut self) {
-        self.low.end();
-        self.high.end();
-    }
-
-    #[inline]
-    fn at(&self, place: usize) -> u64 {
-        u64::from(self.high.at(place)) << u32::BITS | u64::from(self.low.at(place))
-    }
-
-    /// The first of some places, whose values ascend, from which on they are not less than this; the end, if all are.
-    fn first_from(&self, places: Range<usize>, value: u64) -> usize {
-        let (mut low, mut high) = (places.start, places.end);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.at(middle) < value {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
-        low
     }
 }
 

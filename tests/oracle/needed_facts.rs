@@ -128,7 +128,7 @@ fn allows(trace: &Trace, state: &State, event: EventId, fact: &Fact) -> bool {
                 .expect("the read touches the cell")
                 .read;
             match state.last.get(&cell.0) {
-                None => trace.cell(*cell).initial() == Some(wanted),
+                None => trace.initial(*cell) == Some(wanted),
                 Some(&write) => {
                     let kind = trace.access(write).expect("a write").kind;
                     let left = trace

@@ -353,7 +353,7 @@ impl<'t> Native<'t> {
         let writes = self.writers.writes(cell);
         match writes[..writes.partition_point(|&write| write < from)].last() {
             Some(&write) => self.trace.value_left(write, cell),
-            None => self.trace.cell(cell).initial(),
+            None => self.trace.initial(cell),
         }
     }
 

@@ -496,11 +496,11 @@ impl<'s, 't> Search<'s, 't> {
         let mut new = false;
         for (read, number) in clocks.numbered() {
             for (used, seen) in self.window.reads(number) {
-                if seen.outside && !(self.chosen.contains_key(&(read, used.cell))) {
+                if seen.outside && !(self.chosen.contains_key(&(read, seen.cell))) {
                     continue;
                 }
                 let (mut writer, mut is_only) = (None, true);
-                self.each_source(clocks, (read, used.cell), seen, &mut |source| {
+                self.each_source(clocks, (read, seen.cell), seen, &mut |source| {
                     is_only = writer.replace(source).is_none();
                     is_only
                 });
@@ -599,19 +599,19 @@ impl<'s, 't> Search<'s, 't> {
             }
             for (used, seen) in self.window.reads(number) {
                 let before = last[used.number as usize];
-                if self.sees(event, used.cell, seen, before) {
+                if self.sees(event, seen.cell, seen, before) {
                     continue;
                 }
-                if seen.outside && !self.chosen.contains_key(&(event, used.cell)) {
+                if seen.outside && !self.chosen.contains_key(&(event, seen.cell)) {
                     continue;
                 }
                 // Each costs an order: more of them are never all tried.
-                let writers = self.sources(clocks, (event, used.cell), seen, self.left as usize + 1);
+                let writers = self.sources(clocks, (event, seen.cell), seen, self.left as usize + 1);
                 return Some(match (&writers[..], before) {
                     ([Some(writer)], Some((between, _))) => {
                         Violation::Either(vec![vec![(event, between)], vec![(between, *writer)]])
                     }
-                    _ => Violation::Writer(event, used.cell, writers),
+                    _ => Violation::Writer(event, seen.cell, writers),
                 });
             }
             for used in self.window.uses(number) {

@@ -80,11 +80,10 @@ pub(super) struct Doors {
     pub closed: Option<SectionId>,
 }
 
-/// What an access does to a cell.
+/// What an access does to a cell: 16 bytes, since there may be millions.
 pub(super) struct Used {
     /// The value that it leaves, if it leaves one.
     left: u64,
-    pub cell: CellId,
     /// The cell's number among those of the window.
     pub number: u32,
     /// Whether it writes, and whether it leaves a value.
@@ -112,6 +111,7 @@ pub(super) enum Life {
 
 /// A cell that is read: what is seen there, and where that can come from.
 pub(super) struct Read<'t> {
+    pub cell: CellId,
     pub value: u64,
     /// The writes of that value from the window's first event on.
     pub fitting: &'t [EventId],
@@ -337,7 +337,6 @@ impl<'s, 't> Window<'s, 't> {
                 }
                 self.uses.push(Used {
                     left: used.written,
-                    cell: used.cell,
                     number,
                     writes: access.kind.writes(),
                     leaves: access.kind.writes_value(),
@@ -375,7 +374,7 @@ impl<'s, 't> Window<'s, 't> {
         let earlier = first_near(writes, share as usize, |&write| write >= self.from);
         let value = match writes[..earlier].last() {
             Some(&write) => trace.value_left(write, cell),
-            None => trace.cell(cell).initial(),
+            None => trace.initial(cell),
         };
         Known { writes, earlier, value }
     }
@@ -396,11 +395,12 @@ impl<'s, 't> Window<'s, 't> {
         };
         let before = fitting.partition_point(|&write| write < self.from);
         let mut seen = Read {
+            cell,
             value,
             fitting: &fitting[before..],
             word: None,
             begins: there == Some(value),
-            earlier: before > 0 || trace.cell(cell).initial() == Some(value),
+            earlier: before > 0 || trace.initial(cell) == Some(value),
             base: false,
             outside: false,
         };

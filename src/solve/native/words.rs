@@ -17,9 +17,9 @@ impl Search<'_, '_> {
         let mut readers = Readers::new();
         let mut new = false;
         for (read, number) in clocks.numbered() {
-            for (used, seen) in self.window.reads(number) {
+            for (_, seen) in self.window.reads(number) {
                 if let Some(number) = seen.word {
-                    let read = (read, used.cell, seen.value);
+                    let read = (read, seen.cell, seen.value);
                     new |= self.read_of_word(state, clocks, &mut readers, read, number)?;
                 }
             }
