@@ -59,7 +59,7 @@ const STACK: usize = 8 << 20;
 pub(crate) fn in_own_context<R: Send>(ask: impl FnOnce() -> R + Send) -> R {
     thread::scope(|scope| {
         let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, ask);
-        let thread = thread.expect("the system has one more thread");
+        let thread = thread.expect("failed to spawn thread");
         thread.join().unwrap_or_else(|cause| panic::resume_unwind(cause))
     })
 }
