@@ -147,6 +147,8 @@ fn flags(runtime: &Path, exact: bool) -> OsString {
             // Else `x += 1` is a write without the read.
             "-Cllvm-args=-tsan-instrument-read-before-write=1",
             "-Cdebuginfo=1",
+            // Of a profile without debug information, cargo would have the linker take ours out again.
+            "-Cstrip=none",
             "-Cforce-unwind-tables=yes",
         ]
         .join(SEPARATOR),

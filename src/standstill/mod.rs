@@ -93,6 +93,8 @@ pub struct Tail {
     held: BTreeMap<u32, Held>,
     /// The number of the last event of each thread, and whether the thread ended with it.
     last: BTreeMap<u32, (u64, bool)>,
+    /// The threads that were created, also those that have no event yet.
+    created: BTreeSet<u32>,
 }
 
 impl Standstill {
@@ -316,8 +318,11 @@ impl Tail {
         }
     }
 
-    /// What becomes of locks when a thread does this at some place.
+    /// What becomes of locks and threads when a thread does this at some place.
     fn apply(&mut self, op: Op, (thread, pc, stack): (ThreadId, CodePosition, StackId)) {
+        if let Some(threads::Step::Fork(child)) = threads::Step::of(op) {
+            self.created.insert(child.0);
+        }
         match locks::Step::of(op) {
             // After a wait, as deep as before; once is enough to know who has it.
             Some((lock, step)) if step.takes() => self.take(lock, thread, pc, stack),
@@ -389,7 +394,7 @@ impl Tail {
             let may_end = |pending: &PendingInfo| {
                 let holders = self.holders(pending, file);
                 if holders.is_empty() || foreign && pending.kind == PendingKind::Acquire {
-                    let mut others = self.last.keys().map(|&thread| ThreadId(thread));
+                    let mut others = self.last.keys().chain(&self.created).map(|&thread| ThreadId(thread));
                     others.any(|other| other != pending.thread && may_act(other))
                 } else {
                     // Who waits for the end of a thread that has ended only lacked a turn.

@@ -141,3 +141,49 @@ fn whom_a_thread_waits_for_is_told() {
     assert_eq!(standstill.waits.len(), 1);
     assert_eq!(standstill.waits[0].waits_for, "the end of thread 1");
 }
+
+/// A program that is killed when it has just created the thread that is to wake the first one.
+#[test]
+fn a_thread_that_has_done_nothing_yet_may_still_wake_others() {
+    let thread_0_waits_forever = |child_ends: bool| {
+        let options = WriterOptions::default();
+        let mut writer = TraceWriter::to_sink("memory", Vec::new(), &options).expect("memory is writable");
+        let [main, child] = [(); 2].map(|()| writer.define_thread(ThreadInfo::default()));
+        let at = CodePosition::default();
+        writer.event(main, at, Op::Begin).expect("an event");
+        writer.event(main, at, Op::Fork { child }).expect("an event");
+        if child_ends {
+            writer.event(child, at, Op::Begin).expect("an event");
+            writer.event(child, at, Op::End).expect("an event");
+            // The one that ends a process ends with its last event.
+            writer
+                .event(
+                    main,
+                    at,
+                    Op::Write {
+                        mem: MemRange { addr: 0x1000, size: 1 },
+                        value: 0,
+                    },
+                )
+                .expect("an event");
+        }
+        writer.set_meta(Meta {
+            pending: vec![PendingInfo {
+                thread: main,
+                before: 10,
+                kind: PendingKind::Futex,
+                pc: at,
+                stack: StackId::default(),
+                addr: 0x1000,
+            }],
+            ..Meta::default()
+        });
+        let (_, bytes) = writer.finish_sink(ProgramEnd::Signaled(15)).expect("the end");
+        let file = TraceFile::from_bytes("memory", bytes).expect("a trace");
+        let standstill = Standstill::of(&file).expect("a trace");
+        assert_eq!(standstill.waits.len(), 1);
+        standstill.is_deadlock()
+    };
+    assert!(thread_0_waits_forever(true));
+    assert!(!thread_0_waits_forever(false));
+}

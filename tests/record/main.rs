@@ -548,6 +548,45 @@ fn rust_programs_with_their_library() {
     }
 }
 
+/// cargo has the linker take out what its profile does not ask for.
+#[test]
+fn optimized_rust_programs_keep_their_lines() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("record/rust-optimized");
+    let mut witness = cargo(&["--plain-std"], &["--release"], &folder);
+    let output = witness.output().expect("witness runs");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let dump = Command::new(env!("CARGO_BIN_EXE_witness"))
+        .arg("dump")
+        .arg(folder.join("witness/traces/locks.bin"))
+        .output()
+        .expect("witness runs");
+    let dump = String::from_utf8_lossy(&dump.stdout);
+    assert!(dump.contains("src/main.rs:"), "{dump}");
+}
+
+/// `witness cargo run` of tests/record/rust.
+fn cargo(toolchain: &[&str], flags: &[&str], folder: &std::path::Path) -> Command {
+    let project = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/record/rust");
+    let mut witness = Command::new(env!("CARGO_BIN_EXE_witness"));
+    witness
+        .arg("cargo")
+        .args(toolchain)
+        .args(["run", "--quiet"])
+        .args(flags)
+        .current_dir(project)
+        .env("CARGO_TARGET_DIR", folder);
+    for variable in [
+        "RUSTC_WRAPPER",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "RUSTFLAGS",
+        "CARGO_ENCODED_RUSTFLAGS",
+        "RUSTUP_TOOLCHAIN",
+    ] {
+        witness.env_remove(variable);
+    }
+    witness
+}
+
 /// Records tests/record/rust a few times.
 fn rust(toolchain: &[&str], degraded: &[&str]) {
     let name = if degraded.is_empty() {
@@ -558,26 +597,11 @@ fn rust(toolchain: &[&str], degraded: &[&str]) {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join("record")
         .join(name);
-    let project = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/record/rust");
     for seed in 1..=4 {
-        let mut witness = Command::new(env!("CARGO_BIN_EXE_witness"));
+        let mut witness = cargo(toolchain, &[], &folder);
         witness
-            .arg("cargo")
-            .args(toolchain)
-            .args(["run", "--quiet"])
-            .current_dir(project)
-            .env("CARGO_TARGET_DIR", &folder)
             .env("WITNESS_POLICY", "random")
             .env("WITNESS_SEED", seed.to_string());
-        for variable in [
-            "RUSTC_WRAPPER",
-            "RUSTC_WORKSPACE_WRAPPER",
-            "RUSTFLAGS",
-            "CARGO_ENCODED_RUSTFLAGS",
-            "RUSTUP_TOOLCHAIN",
-        ] {
-            witness.env_remove(variable);
-        }
         let output = witness.output().expect("witness runs");
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let trace = folder.join("witness/traces/locks.bin");

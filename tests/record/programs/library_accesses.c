@@ -5,13 +5,16 @@
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <iconv.h>
 #include <ifaddrs.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <locale.h>
 #include <math.h>
 #include <net/if.h>
+#include <poll.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netpacket/packet.h>
@@ -23,11 +26,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/select.h>
+#include <sys/socket.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -717,6 +724,154 @@ static void *nothing(void *unused)
     return unused;
 }
 
+/* What the headers make of calls in a program that is built with _FORTIFY_SOURCE: the room comes last, or first. */
+char *__stpncpy_chk(char *to, const char *from, size_t len, size_t room);
+char *__strncat_chk(char *to, const char *from, size_t most, size_t room);
+void __explicit_bzero_chk(void *to, size_t len, size_t room);
+int __snprintf_chk(char *to, size_t most, int flag, size_t room, const char *format, ...);
+int __asprintf_chk(char **to, int flag, const char *format, ...);
+int __dprintf_chk(int to, int flag, const char *format, ...);
+size_t __fread_chk(void *to, size_t room, size_t size, size_t count, FILE *from);
+size_t __fread_unlocked_chk(void *to, size_t room, size_t size, size_t count, FILE *from);
+char *__fgets_unlocked_chk(char *to, size_t room, int size, FILE *from);
+ssize_t __pread_chk(int file, void *to, size_t len, off_t at, size_t room);
+ssize_t __pread64_chk(int file, void *to, size_t len, off_t at, size_t room);
+ssize_t __recvfrom_chk(int file, void *to, size_t len, size_t room, int flags, struct sockaddr *from, socklen_t *from_len);
+int __poll_chk(struct pollfd *files, nfds_t count, int limit, size_t room);
+int __ppoll_chk(struct pollfd *files, nfds_t count, const struct timespec *limit, const sigset_t *mask, size_t room);
+ssize_t __readlink_chk(const char *path, char *to, size_t len, size_t room);
+ssize_t __readlinkat_chk(int folder, const char *path, char *to, size_t len, size_t room);
+char *__realpath_chk(const char *path, char *to, size_t room);
+char *__getcwd_chk(char *to, size_t len, size_t room);
+int __gethostname_chk(char *to, size_t len, size_t room);
+size_t __confstr_chk(int name, char *to, size_t len, size_t room);
+int __ptsname_r_chk(int file, char *to, size_t len, size_t room);
+int __ttyname_r_chk(int file, char *to, size_t len, size_t room);
+int __getgroups_chk(int most, gid_t *to, size_t room);
+
+static void checked(void)
+{
+    long result;
+    static char text[PATH_MAX], other[PATH_MAX];
+    char *made;
+    strcpy(other, "ab");
+    CALL(__stpncpy_chk(text, other, 4, sizeof text));
+    R(other, 3);
+    W(text, 4);
+    strcpy(other, "cdef");
+    CALL(__strncat_chk(text, other, 2, sizeof text));
+    R(other, 2);
+    R(text, 3);
+    W(text + 2, 3);
+    assert(strcmp(text, "abcd") == 0);
+    CALL((__explicit_bzero_chk(text, 4, sizeof text), 0));
+    W(text, 4);
+    strcpy(other, "xyz");
+    CALL(__snprintf_chk(text, 3, 1, sizeof text, "%s", other));
+    R(other, 4);
+    W(text, 3);
+    CALL(__asprintf_chk(&made, 1, "%s", other));
+    R(other, 4);
+    W(&made, 8);
+    writes_text(made);
+    CALL(__dprintf_chk(2, 1, "%s", other + 3));
+    R(other + 3, 1);
+
+    FILE *stream = fopen("/etc/passwd", "r");
+    CALL(__fread_chk(text, sizeof text, 2, 3, stream));
+    W(text, 6);
+    CALL(__fread_unlocked_chk(text, sizeof text, 1, 3, stream));
+    W(text, 3);
+    CALL(__fgets_unlocked_chk(text, sizeof text, 2, stream));
+    W(text, 2);
+    int file = fileno(stream);
+    CALL(__pread_chk(file, text, 5, 0, sizeof text));
+    W(text, 5);
+    CALL(__pread64_chk(file, text, 6, 0, sizeof text));
+    W(text, 6);
+    struct iovec parts[2] = {{text, 3}, {other, 4}};
+    CALL(preadv(file, parts, 2, 0));
+    R(parts, sizeof parts);
+    W(text, 3);
+    W(other, 4);
+    CALL(preadv64(file, parts, 1, 0));
+    R(parts, sizeof *parts);
+    W(text, 3);
+    fclose(stream);
+    stream = tmpfile();
+    CALL(pwritev(fileno(stream), parts, 2, 0));
+    R(parts, sizeof parts);
+    R(text, 3);
+    R(other, 4);
+    assert(result == 7);
+    CALL(pwritev64(fileno(stream), parts, 1, 0));
+    R(parts, sizeof *parts);
+    R(text, 3);
+    fclose(stream);
+
+    int ends[2];
+    assert(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 && write(ends[1], "123", 3) == 3);
+    struct pollfd polled[2] = {{ends[0], POLLIN, 0}, {ends[1], POLLIN, 0}};
+    CALL(__poll_chk(polled, 2, -1, sizeof polled));
+    R(polled, sizeof polled);
+    W(&polled[0].revents, 2);
+    W(&polled[1].revents, 2);
+    assert(result == 1);
+    CALL(__ppoll_chk(polled, 1, NULL, NULL, sizeof polled));
+    R(polled, sizeof *polled);
+    W(&polled[0].revents, 2);
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(ends[0], &set);
+    CALL(pselect(ends[0] + 1, &set, NULL, NULL, NULL, NULL));
+    R(&set, 8);
+    W(&set, 8);
+    assert(result == 1);
+    int poll = epoll_create1(0);
+    struct epoll_event event = {.events = EPOLLIN};
+    epoll_ctl(poll, EPOLL_CTL_ADD, ends[0], &event);
+    CALL(epoll_pwait2(poll, &event, 1, NULL, NULL));
+    W(&event, sizeof event);
+    int end = ends[0];
+    CALL(__recvfrom_chk(end, text, 2, sizeof text, 0, NULL, NULL));
+    W(text, 2);
+    close(poll);
+    close(ends[0]);
+    close(ends[1]);
+
+    strcpy(other, "/proc/self/cwd");
+    CALL(__readlink_chk(other, text, sizeof text, sizeof text));
+    reads_text(other);
+    W(text, result);
+    CALL(__readlinkat_chk(AT_FDCWD, other, text, sizeof text, sizeof text));
+    reads_text(other);
+    W(text, result);
+    strcpy(other, "/usr/./lib/..");
+    CALL(__realpath_chk(other, text, sizeof text));
+    reads_text(other);
+    writes_text(text);
+    CALL(realpath(other, text));
+    reads_text(other);
+    writes_text(text);
+    assert(strcmp(text, "/usr") == 0);
+    CALL(__getcwd_chk(text, sizeof text, sizeof text));
+    writes_text(text);
+    CALL(__gethostname_chk(text, sizeof text, sizeof text));
+    writes_text(text);
+    CALL(__confstr_chk(_CS_PATH, text, sizeof text, sizeof text));
+    writes_text(text);
+    gid_t groups[64];
+    CALL(__getgroups_chk(64, groups, sizeof groups));
+    W(groups, result * sizeof *groups);
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    CALL(__ptsname_r_chk(terminal, text, sizeof text, sizeof text));
+    writes_text(text);
+    CALL(__ttyname_r_chk(terminal, text, sizeof text, sizeof text));
+    if (result == 0)
+        writes_text(text);
+    close(terminal);
+}
+
 int main(void)
 {
     pthread_t thread;
@@ -730,5 +885,6 @@ int main(void)
     wide();
     encodings();
     files();
+    checked();
     return 0;
 }

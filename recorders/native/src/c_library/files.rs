@@ -230,6 +230,26 @@ library! {
         shared::reads(file, None, pc);
         arrived(to, done, pc);
     }
+    __pread_chk(file: c_int, to: *mut c_void, len: usize, at: off_t, room: usize) -> ssize_t, "r9": (slow file) {} (done, pc) {
+        shared::reads(file, None, pc);
+        arrived(to, done, pc);
+    }
+    __pread64_chk(file: c_int, to: *mut c_void, len: usize, at: off_t, room: usize) -> ssize_t, "r9": (slow file) {} (done, pc) {
+        shared::reads(file, None, pc);
+        arrived(to, done, pc);
+    }
+    preadv(file: c_int, parts: *const iovec, count: c_int, at: off_t) -> ssize_t, "r8": (slow file) {
+        passes(parts, whole_list(count), pc);
+    } (done, pc) {
+        shared::reads(file, None, pc);
+        spread(parts, count as usize, amount(done), |to, len| arrives(to, len, pc));
+    }
+    preadv64(file: c_int, parts: *const iovec, count: c_int, at: off_t) -> ssize_t, "r8": (slow file) {
+        passes(parts, whole_list(count), pc);
+    } (done, pc) {
+        shared::reads(file, None, pc);
+        spread(parts, count as usize, amount(done), |to, len| arrives(to, len, pc));
+    }
     write(file: c_int, from: *const c_void, len: usize) -> ssize_t, "rcx": (output file) {
         channels::sends(file, len, pc); passes(from, len, pc);
     } (done, pc) { done = sent(file, done, pc); }
@@ -240,6 +260,16 @@ library! {
     pwrite64(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) {
         shared::writes(file, pc);
         passes(from, len, pc);
+    } (done, pc) {}
+    pwritev(file: c_int, parts: *const iovec, count: c_int, at: off_t) -> ssize_t, "r8": (slow file) {
+        shared::writes(file, pc);
+        passes(parts, whole_list(count), pc);
+        spread(parts, count as usize, usize::MAX, |from, len| passes(from, len, pc));
+    } (done, pc) {}
+    pwritev64(file: c_int, parts: *const iovec, count: c_int, at: off_t) -> ssize_t, "r8": (slow file) {
+        shared::writes(file, pc);
+        passes(parts, whole_list(count), pc);
+        spread(parts, count as usize, usize::MAX, |from, len| passes(from, len, pc));
     } (done, pc) {}
     readv(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (input file) {
         passes(parts, whole_list(count), pc);
@@ -356,6 +386,31 @@ library! {
         ready = returns(ready.into(), pc) as c_int;
         polled(files, count as usize, ready, nanos != 0, pc);
     }
+    __poll_chk(files: *mut pollfd, count: nfds_t, limit: c_int, room: usize) -> c_int, "r8": (waiting limit) {
+        looks_at(files, count as usize, pc);
+    } (ready, pc) {
+        clocks::waited(ready, millis(limit));
+        ready = returns(ready.into(), pc) as c_int;
+        polled(files, count as usize, ready, limit != 0, pc);
+    }
+    __ppoll_chk(files: *mut pollfd, count: nfds_t, limit: *const timespec, mask: *const sigset_t, room: usize) -> c_int, "r9": (waiting nanos) {
+        let nanos = memory::at(limit).map_or(-1, |most| sys::nanos(&most));
+        looks_at(files, count as usize, pc);
+    } (ready, pc) {
+        clocks::waited(ready, nanos.max(0));
+        ready = returns(ready.into(), pc) as c_int;
+        polled(files, count as usize, ready, nanos != 0, pc);
+    }
+    pselect(count: c_int, read: *mut fd_set, write: *mut fd_set, other: *mut fd_set, limit: *const timespec, mask: *const sigset_t) -> c_int, after_six: (waiting nanos) {
+        let nanos = memory::at(limit).map_or(-1, |most| sys::nanos(&most));
+        set([read, write, other], count, passes, pc);
+        for set in [read, write, other] { looks_at_set(set, count, pc); }
+    } (ready, pc) {
+        clocks::waited(ready, nanos.max(0));
+        ready = returns(ready.into(), pc) as c_int;
+        if ready >= 0 { set([read, write, other], count, arrives, pc); }
+        if ready > 0 { selected(read, count, pc); }
+    }
     select(count: c_int, read: *mut fd_set, write: *mut fd_set, other: *mut fd_set, limit: *mut timeval) -> c_int, "r9": (waiting nanos) {
         let nanos = memory::at(limit).map_or(-1, |most| most.tv_sec * 1_000_000_000 + most.tv_usec * 1000);
         set([read, write, other], count, passes, pc);
@@ -385,6 +440,18 @@ library! {
         if ready > 0 { channels::polled(pc); }
         writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
     }
+    epoll_pwait2(file: c_int, to: *mut epoll_event, most: c_int, limit: *const timespec, mask: *const sigset_t) -> c_int, "r9": (waiting nanos) {
+        also_uses(file, pc);
+        let recorded = epoll::recorded(file, most, pc);
+        let at_once = timespec { tv_sec: 0, tv_nsec: 0 };
+        let limit = if recorded.is_some() { &raw const at_once } else { limit };
+        let nanos = memory::at(limit).map_or(-1, |most| sys::nanos(&most));
+    } (ready, pc) {
+        clocks::waited(ready, nanos.max(0));
+        ready = epoll::said(file, to, ready, recorded, pc);
+        if ready > 0 { channels::polled(pc); }
+        writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
+    }
     epoll_ctl(file: c_int, action: c_int, other: c_int, event: *mut epoll_event) -> c_int, "r8": (system file) {
         also_uses(other, pc); channels::changes_poll(other, pc);
         passes(event, size_of::<epoll_event>(), pc);
@@ -399,6 +466,9 @@ library! {
         if result == 0 { both_as_recorded(ends, pc); channels::is_pair([*ends, *ends.add(1)], kind & 0xf == libc::SOCK_STREAM, pc); writes(ends, 8, pc); }
     }
     getcwd(to: *mut c_char, room: usize) -> *mut c_char, "rdx": slow {} (path, pc) {
+        writes_text(path, pc);
+    }
+    __getcwd_chk(to: *mut c_char, len: usize, room: usize) -> *mut c_char, "rcx": slow {} (path, pc) {
         writes_text(path, pc);
     }
     getrandom(to: *mut c_void, len: usize, flags: c_uint) -> ssize_t, "rcx": system {} (done, pc) { comes(to, amount(done), pc); }
@@ -511,6 +581,7 @@ library! {
 
 crate::platform::real::real! {
     fn recvfrom(file: c_int, to: *mut c_void, len: usize, flags: c_int, from: *mut sockaddr, from_len: *mut socklen_t) -> ssize_t;
+    fn __recvfrom_chk(file: c_int, to: *mut c_void, len: usize, room: usize, flags: c_int, from: *mut sockaddr, from_len: *mut socklen_t) -> ssize_t;
     fn sendto(file: c_int, from: *const c_void, len: usize, flags: c_int, to: *const sockaddr, to_len: socklen_t) -> ssize_t;
     fn copy_file_range(from: c_int, from_at: *mut off_t, to: c_int, to_at: *mut off_t, len: usize, flags: c_uint) -> ssize_t;
     fn splice(from: c_int, from_at: *mut off_t, to: c_int, to_at: *mut off_t, len: usize, flags: c_uint) -> ssize_t;
@@ -610,6 +681,26 @@ unsafe extern "C-unwind" fn receive_from(
     }
 }
 
+/// Ends the program if it asks for more than there is room for.
+unsafe extern "C-unwind" fn receive_from_checked(
+    file: c_int,
+    to: *mut c_void,
+    len: usize,
+    room: usize,
+    flags: c_int,
+    from: *mut sockaddr,
+    from_len: *mut socklen_t,
+    pc: usize,
+) -> ssize_t {
+    // SAFETY: the program's own arguments.
+    unsafe {
+        if len > room {
+            return __recvfrom_chk(file, to, len, room, flags, from, from_len);
+        }
+        receive_from(file, to, len, flags, from, from_len, pc)
+    }
+}
+
 unsafe extern "C-unwind" fn send_to(
     file: c_int,
     from: *const c_void,
@@ -642,6 +733,7 @@ unsafe extern "C-unwind" fn send_to(
 mod exported {
     crate::platform::export::export! {
         recvfrom = super::receive_from, after_six;
+        __recvfrom_chk = super::receive_from_checked, after_seven;
         sendto = super::send_to, after_six;
         copy_file_range = super::copy_range, after_six;
         splice = super::splice_pipes, after_six;

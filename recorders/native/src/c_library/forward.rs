@@ -67,7 +67,7 @@ macro_rules! forward_each {
 }
 
 forward_each! {
-    pthread_attr_getaffinity_np pthread_sigmask realpath glob glob64 fmemopen lgamma lgammaf
+    pthread_attr_getaffinity_np pthread_sigmask glob glob64 fmemopen lgamma lgammaf
     lgammal crypt crypt_r
 }
 

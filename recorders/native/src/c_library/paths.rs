@@ -6,7 +6,7 @@ use crate::c_library::process_paths;
 use crate::runtime::accesses::writes;
 
 use super::files;
-use super::library::{length, passes_text, reads_text};
+use super::library::{length, passes_text, reads_text, writes_text};
 use core::mem::offset_of;
 use libc::{
     AT_FDCWD as HERE, DIR, FILE, c_char, c_int, c_uint, dev_t, dirent, dirent64, mode_t, off_t, ssize_t, statx as Told,
@@ -87,6 +87,24 @@ library! {
         names::looks(folder, path, pc);
         len = process_paths::link(path, len, room, pc);
         files::arrived(to.cast(), len, pc);
+    }
+    __readlink_chk(path: *const c_char, to: *mut c_char, len: usize, room: usize) -> ssize_t, "r8": (finds system path) {} (done, pc) {
+        names::looks(HERE, path, pc);
+        done = process_paths::link(path, done, len, pc);
+        files::arrived(to.cast(), done, pc);
+    }
+    __readlinkat_chk(folder: c_int, path: *const c_char, to: *mut c_char, len: usize, room: usize) -> ssize_t, "r9": (finds system path) {} (done, pc) {
+        names::looks(folder, path, pc);
+        done = process_paths::link(path, done, len, pc);
+        files::arrived(to.cast(), done, pc);
+    }
+    realpath(path: *const c_char, to: *mut c_char) -> *mut c_char, "rdx": (means system path) {} (found, pc) {
+        names::looks(HERE, path, pc);
+        writes_text(found, pc);
+    }
+    __realpath_chk(path: *const c_char, to: *mut c_char, room: usize) -> *mut c_char, "rcx": (means system path) {} (found, pc) {
+        names::looks(HERE, path, pc);
+        writes_text(found, pc);
     }
     statx(folder: c_int, path: *const c_char, flags: c_int, mask: c_uint, to: *mut Told) -> c_int, "r9": (means system path) {} (result, pc) {
         names::looks(folder, path, pc);

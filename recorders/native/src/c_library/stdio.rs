@@ -5,7 +5,7 @@
 use super::channels;
 use super::format::{Arguments, before_scan, printed, scanned};
 use super::library::{reads_text, writes_text};
-use crate::runtime::accesses::{enter, passes, reads, writes};
+use crate::runtime::accesses::{passes, reads, writes};
 use crate::runtime::guard::{restore_errno, save_errno};
 use crate::scheduling::thread::slot;
 use core::cell::Cell;
@@ -138,6 +138,21 @@ library! {
     __vsprintf_chk(to: *mut c_char, flag: c_int, size: usize, format: *const c_char, list: *mut Arguments) -> c_int, "r9": slow {
         printed(format, list, pc);
     } (len, pc) { writes(to, kept(len, usize::MAX), pc); }
+    __vsnprintf_chk(to: *mut c_char, room: usize, flag: c_int, size: usize, format: *const c_char, list: *mut Arguments) -> c_int, after_six: slow {
+        printed(format, list, pc);
+    } (len, pc) { writes(to, kept(len, room), pc); }
+    __vdprintf_chk(to: c_int, flag: c_int, format: *const c_char, list: *mut Arguments) -> c_int, "r8": slow {
+        channels::sends(to, 0, pc);
+        printed(format, list, pc);
+    } (len, pc) {}
+    __vasprintf_chk(to: *mut *mut c_char, flag: c_int, format: *const c_char, list: *mut Arguments) -> c_int, "r8": slow {
+        printed(format, list, pc);
+    } (len, pc) {
+        writes(to, size_of::<*mut c_char>(), pc);
+        if len >= 0 {
+            writes(*to, len as usize + 1, pc);
+        }
+    }
     vsscanf(from: *const c_char, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
         reads_text(from, pc);
         let given = *list;
@@ -181,6 +196,10 @@ library! {
         from_stream(from, pc);
         writes(to, size * done, pc);
     }
+    __fread_chk(to: *mut c_void, room: usize, size: usize, count: usize, from: *mut FILE) -> usize, "r9": slow {} (done, pc) {
+        from_stream(from, pc);
+        writes(to, size * done, pc);
+    }
     fgets(to: *mut c_char, size: c_int, from: *mut FILE) -> *mut c_char, "rcx": slow {} (line, pc) {
         from_stream(from, pc);
         writes_text(line, pc);
@@ -215,6 +234,14 @@ library! {
     fread_unlocked(to: *mut c_void, size: usize, count: usize, from: *mut FILE) -> usize, "r8": slow {} (done, pc) {
         from_stream(from, pc);
         writes(to, size * done, pc);
+    }
+    __fread_unlocked_chk(to: *mut c_void, room: usize, size: usize, count: usize, from: *mut FILE) -> usize, "r9": slow {} (done, pc) {
+        from_stream(from, pc);
+        writes(to, size * done, pc);
+    }
+    __fgets_unlocked_chk(to: *mut c_char, room: usize, size: c_int, from: *mut FILE) -> *mut c_char, "r8": slow {} (line, pc) {
+        from_stream(from, pc);
+        writes_text(line, pc);
     }
     fgets_unlocked(to: *mut c_char, size: c_int, from: *mut FILE) -> *mut c_char, "rcx": slow {} (line, pc) {
         from_stream(from, pc);
@@ -293,6 +320,8 @@ variadic! {
     asprintf = vasprintf::body, "rdx", "rcx", "16";
     __printf_chk = __vprintf_chk::body, "rdx", "rcx", "16";
     __fprintf_chk = __vfprintf_chk::body, "rcx", "r8", "24";
+    __dprintf_chk = __vdprintf_chk::body, "rcx", "r8", "24";
+    __asprintf_chk = __vasprintf_chk::body, "rcx", "r8", "24";
     __sprintf_chk = __vsprintf_chk::body, "r8", "r9", "32";
     sscanf = vsscanf::body, "rdx", "rcx", "16";
     fscanf = vfscanf::body, "rdx", "rcx", "16";
@@ -301,10 +330,6 @@ variadic! {
     __isoc99_fscanf = __isoc99_vfscanf::body, "rdx", "rcx", "16";
     __isoc99_scanf = __isoc99_vscanf::body, "rsi", "rdx", "8";
     __snprintf_chk = bounded_checked, "r9", "rax", "40";
-}
-
-crate::platform::real::real! {
-    fn __vsnprintf_chk(to: *mut c_char, room: usize, flag: c_int, size: usize, format: *const c_char, list: *mut Arguments) -> c_int;
 }
 
 /// All six registers are taken: the return address lies where the list's caller left it.
@@ -319,14 +344,6 @@ unsafe extern "C-unwind" fn bounded_checked(
     // SAFETY: `variadic!` keeps the list at the bottom of a frame of 216 bytes, below the return address.
     unsafe {
         let pc = list.byte_add(216).cast::<usize>().read();
-        let Some(inside) = enter(pc) else {
-            return __vsnprintf_chk(to, room, flag, size, format, list);
-        };
-        printed(format, list, pc);
-        let len = inside.in_program(|| __vsnprintf_chk(to, room, flag, size, format, list));
-        let errno = save_errno();
-        writes(to, kept(len, room), pc);
-        restore_errno(errno);
-        len
+        __vsnprintf_chk::body(to, room, flag, size, format, list, pc)
     }
 }

@@ -134,6 +134,9 @@ library! {
     __strncpy_chk(to: *mut c_char, from: *const c_char, len: usize, room: usize) -> *mut c_char, "r8": quick {
         reads(from, (real::strnlen(from, len) + 1).min(len), pc);
     } (result, pc) { writes(to, len, pc); }
+    __stpncpy_chk(to: *mut c_char, from: *const c_char, len: usize, room: usize) -> *mut c_char, "r8": quick {
+        reads(from, (real::strnlen(from, len) + 1).min(len), pc);
+    } (result, pc) { writes(to, len, pc); }
     strcat(to: *mut c_char, from: *const c_char) -> *mut c_char, "rdx": quick {
         let before = length(to);
         reads(to, before + 1, pc);
@@ -145,6 +148,11 @@ library! {
         reads_text(from, pc);
     } (result, pc) { writes_text(to.add(before), pc); }
     strncat(to: *mut c_char, from: *const c_char, most: usize) -> *mut c_char, "rcx": quick {
+        let before = length(to);
+        reads(to, before + 1, pc);
+        reads(from, (real::strnlen(from, most) + 1).min(most), pc);
+    } (result, pc) { writes_text(to.add(before), pc); }
+    __strncat_chk(to: *mut c_char, from: *const c_char, most: usize, room: usize) -> *mut c_char, "r8": quick {
         let before = length(to);
         reads(to, before + 1, pc);
         reads(from, (real::strnlen(from, most) + 1).min(most), pc);
@@ -180,6 +188,7 @@ library! {
     } (result, pc) { writes(to, len_done, pc); }
     bzero(to: *mut c_void, len: usize) -> (), "rdx": quick {} (result, pc) { writes(to, len, pc); }
     explicit_bzero(to: *mut c_void, len: usize) -> (), "rdx": quick {} (result, pc) { writes(to, len, pc); }
+    __explicit_bzero_chk(to: *mut c_void, len: usize, room: usize) -> (), "rcx": quick {} (result, pc) { writes(to, len, pc); }
     // GNU's: of an error that it knows, it has the text.
     strerror_r(error: c_int, to: *mut c_char, room: usize) -> *const c_char, "rcx": quick {} (text, pc) {
         if text == to.cast_const() { writes_text(text, pc); }

@@ -204,11 +204,17 @@ library! {
     gethostname(to: *mut c_char, room: usize) -> c_int, "rdx": quick {} (result, pc) {
         if result == 0 { writes_text(to, pc); }
     }
+    __gethostname_chk(to: *mut c_char, len: usize, room: usize) -> c_int, "rcx": quick {} (result, pc) {
+        if result == 0 { writes_text(to, pc); }
+    }
     getrusage(who: c_int, to: *mut rusage) -> c_int, "rdx": system {} (result, pc) {
         if result == 0 { comes(to, size_of::<rusage>(), pc); }
     }
     confstr(name: c_int, to: *mut c_char, room: usize) -> usize, "rcx": quick {} (len, pc) {
         if len > 0 && room > 0 { writes_text(to, pc); }
+    }
+    __confstr_chk(name: c_int, to: *mut c_char, len: usize, room: usize) -> usize, "r8": quick {} (size, pc) {
+        if size > 0 && len > 0 { writes_text(to, pc); }
     }
     inet_ntop(family: c_int, from: *const c_void, to: *mut c_char, room: socklen_t) -> *const c_char, "r8": quick {
         reads(from, if family == libc::AF_INET6 { 16 } else { 4 }, pc);

@@ -60,4 +60,10 @@ library! {
     ptsname_r(file: c_int, to: *mut c_char, room: usize) -> c_int, "rcx": (slow file) {} (error, pc) {
         if error == 0 { writes_text(to, pc); }
     }
+    __ttyname_r_chk(file: c_int, to: *mut c_char, len: usize, room: usize) -> c_int, "r8": (slow file) {} (error, pc) {
+        if error == 0 { writes_text(to, pc); }
+    }
+    __ptsname_r_chk(file: c_int, to: *mut c_char, len: usize, room: usize) -> c_int, "r8": (slow file) {} (error, pc) {
+        if error == 0 { writes_text(to, pc); }
+    }
 }

@@ -130,6 +130,9 @@ library! {
     getgroups(room: c_int, to: *mut gid_t) -> c_int, "rdx": quick {} (count, pc) {
         if room > 0 && count > 0 { arrives(to, count as usize * size_of::<gid_t>(), pc); }
     }
+    __getgroups_chk(most: c_int, to: *mut gid_t, room: usize) -> c_int, "rcx": quick {} (count, pc) {
+        if most > 0 && count > 0 { arrives(to, count as usize * size_of::<gid_t>(), pc); }
+    }
     getresuid(real: *mut uid_t, effective: *mut uid_t, saved: *mut uid_t) -> c_int, "rcx": quick {} (result, pc) {
         if result == 0 { for to in [real, effective, saved] { writes(to, size_of::<uid_t>(), pc); } }
     }

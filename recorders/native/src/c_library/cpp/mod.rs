@@ -6,6 +6,7 @@
 
 mod hash_tables;
 mod lists;
+mod random_device;
 mod strings;
 mod thread_objects;
 mod trees;
