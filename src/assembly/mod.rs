@@ -3,7 +3,7 @@
 //! Compilers instrument no inline assembly, and many programs make their atomic operations of it: a lock that is taken by
 //! `lock cmpxchg` orders threads where no trace would show it, and the reads of what it stores would be pinned. gcc
 //! marks inline assembly in the text that it gives the assembler. Here that text gets a call in front of each
-//! instruction whose access of memory is understood ([`operation`]); the call changes no register and no flag. What is
+//! instruction whose access of memory is understood (`operation`); the call changes no register and no flag. What is
 //! not understood stays as it is: so does a whole statement that may do without a stack, or goes elsewhere.
 //!
 //! The runtime's side is `recorders/native/src/abi/assembly.rs`; what passes between is defined in

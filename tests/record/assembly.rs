@@ -21,8 +21,27 @@ fn every_kind_of_access_is_recorded_and_changes_no_register() {
         assert_eq!(changes(1), 3 * each);
         // `sub`, and `neg` twice.
         assert_eq!(changes(2), 3 * each);
-        // `dec`; the pair, in halves.
-        assert_eq!(changes(8), 3 * each);
+        // `dec`; the pair, in halves; whose turn it is.
+        assert_eq!(changes(8), 4 * each);
+        // What the program says it has loaded is what was recorded.
+        let mut noted = 0;
+        for thread in 1..=2 {
+            let mut own = recorded
+                .events
+                .iter()
+                .filter(|event| event.thread.0 == thread)
+                .peekable();
+            while let Some(event) = own.next() {
+                if let (Op::AtomicLoad { mem, value: loaded, .. }, Some(Op::Write { value, .. })) =
+                    (event.op, own.peek().map(|next| next.op))
+                    && mem.size == 8
+                {
+                    assert_eq!(loaded, value);
+                    noted += 1;
+                }
+            }
+        }
+        assert!(noted >= each);
         let orders = |wanted| {
             count(
                 &recorded,

@@ -12,6 +12,8 @@ static uint16_t words, own_words[THREADS];
 static uint32_t longs, bits[4], lock, guarded, kept;
 static uint64_t quads;
 static _Alignas(16) uint64_t pair[2];
+static uint64_t turn;
+static volatile uint64_t said[THREADS];
 
 #define CHECK(condition) ((condition) ? (void)0 : fail(__LINE__))
 
@@ -96,6 +98,17 @@ static __attribute__((noinline)) uint32_t below_the_stack(uint32_t value) {
     return sum;
 }
 
+/* Spins until it is the thread's turn, and notes each time what it has loaded. */
+static void take_turns(uintptr_t thread) {
+    for (;;) {
+        said[thread] = load(&turn);
+        if (said[thread] % THREADS == thread)
+            break;
+        __asm__ volatile("rep; nop");
+    }
+    __asm__ volatile("lock; incq %0" : "+m"(turn) : : "memory", "cc");
+}
+
 static void *work(void *number) {
     uintptr_t thread = (uintptr_t)number;
     for (uint32_t round = 0; round < ROUNDS; round++) {
@@ -128,6 +141,7 @@ static void *work(void *number) {
         __asm__ volatile("mfence; lock; addl $0, (%%rsp)" : : : "memory", "cc");
         while (!compare_exchange_pair(pair, load(&pair[0]) + 1, load(&pair[1]) + 1))
             ;
+        take_turns(thread);
         changes_nothing_else();
         CHECK(below_the_stack(round) == 8 * round + 29);
     }

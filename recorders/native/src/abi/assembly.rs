@@ -5,7 +5,7 @@
 //! release semantics, and what is locked sequentially consistently: so assembly makes atomics, not plain accesses.
 
 use crate::abi::access::not_recorded;
-use crate::abi::atomics::{maybe_spinning, thread_fence};
+use crate::abi::atomics::{give_way_if_spinning, is_spinning, note_load, thread_fence};
 use crate::abi::wide_atomics;
 use crate::events::pending;
 use crate::events::variable::SEQUENTIALLY_CONSISTENT;
@@ -13,6 +13,7 @@ use crate::platform::memory::load;
 use crate::platform::processor;
 use crate::runtime::faults::touch_range;
 use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::thread::slot;
 use core::ffi::{CStr, c_char, c_int};
 use recorder_ring::Record;
 use recorder_ring::assembly::{Frame, Instruction, NAME, Operation};
@@ -95,6 +96,7 @@ fn announced(instruction: Instruction, addr: usize, frame: &Frame) {
         return;
     }
     touch_range(addr, size, pc);
+    give_way_before();
     match (instruction.operation, size) {
         (Operation::CompareExchange, 16) => {
             wide_atomics::announced(addr, wide(frame.rdx, frame.rax), wide(frame.rcx, frame.rbx), pc)
@@ -150,6 +152,18 @@ fn new_value(instruction: Instruction, old: u64, frame: &Frame) -> Option<u64> {
     Some(truncated(new, size))
 }
 
+/// A thread that has loaded the same again and again gives way before it does so once more: not behind what is recorded,
+/// since the instruction is still to come.
+fn give_way_before() {
+    // SAFETY: null or a thread, which lives for ever.
+    let thread = unsafe { slot().as_ref() };
+    if thread.is_some_and(is_spinning)
+        && let Some(inside) = RuntimeGuard::enter()
+    {
+        give_way_if_spinning(&inside);
+    }
+}
+
 fn loads(addr: usize, size: usize, pc: usize) {
     let intent = || Intent::of(Access::one(pc, kind::ATOMIC_LOAD, addr, size));
     let Some(inside) = RuntimeGuard::enter_to_record(intent) else {
@@ -167,7 +181,7 @@ fn push_load(inside: &RuntimeGuard, addr: usize, size: usize, order: u8, pc: usi
         order,
         value,
     });
-    maybe_spinning(inside, addr, pc, value);
+    note_load(inside.thread(), addr, pc, value);
 }
 
 fn stores(addr: usize, size: usize, value: u64, pc: usize) {
@@ -206,7 +220,7 @@ fn modifies(instruction: Instruction, addr: usize, frame: &Frame, pc: usize) {
         written,
     });
     if read == written {
-        maybe_spinning(&inside, addr, pc, read);
+        note_load(inside.thread(), addr, pc, read);
     }
 }
 

@@ -9,6 +9,7 @@ use crate::events::picture::export_shown;
 use crate::runtime::faults::touch;
 use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::baton;
+use crate::scheduling::thread::Thread;
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
 use recorder_ring::Record;
@@ -24,17 +25,32 @@ fn order_code(order: i32) -> u8 {
 }
 
 /// A thread that loads the same value from the same place again and again gives way.
-pub(super) fn maybe_spinning(inside: &RuntimeGuard, addr: usize, pc: usize, value: u64) {
+fn maybe_spinning(inside: &RuntimeGuard, addr: usize, pc: usize, value: u64) {
+    note_load(inside.thread(), addr, pc, value);
+    give_way_if_spinning(inside);
+}
+
+/// Counts loads of the same value from the same place.
+pub(super) fn note_load(thread: &Thread, addr: usize, pc: usize, value: u64) {
     let fingerprint = (pc as u64) ^ (addr as u64).rotate_left(24) ^ value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    if inside.last_load.get() == fingerprint {
-        inside.same_loads.set(inside.same_loads.get() + 1);
-        if inside.same_loads.get() >= SPINS {
-            inside.same_loads.set(0);
-            baton::yield_now(inside.thread());
-        }
+    let same = if thread.last_load.replace(fingerprint) == fingerprint {
+        thread.same_loads.get() + 1
     } else {
-        inside.last_load.set(fingerprint);
+        0
+    };
+    thread.same_loads.set(same);
+}
+
+/// Whether there were so many that the thread is taken to wait for a change.
+pub(super) fn is_spinning(thread: &Thread) -> bool {
+    thread.same_loads.get() >= SPINS
+}
+
+/// Lets others run if the thread waits for them.
+pub(super) fn give_way_if_spinning(inside: &RuntimeGuard) {
+    if is_spinning(inside.thread()) {
         inside.same_loads.set(0);
+        baton::yield_now(inside.thread());
     }
 }
 
