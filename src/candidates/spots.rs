@@ -113,13 +113,10 @@ pub(super) struct Spots {
     numbered: Marks,
     /// By the number of a cell, where its rows of `parts` begin; at the end, where the last one's end.
     starts: Column,
-    /// Cell by cell, the spots of its accesses, and where those at each are.
+    /// Cell by cell, the spots of its accesses, and where those at each begin; at the end, where the last ones end.
     parts: Parts,
-    /// Of some neighboring cells after the others: spot by spot, and of each of these cells, in the order of π. What
-    /// neighbors have at one spot is near to each other in π, and so takes fewer bits.
+    /// Cell by cell, and for each spot by spot, in the order of π.
     accesses: Column<EventId>,
-    /// The last cells, until they are so many.
-    group: Group,
     pub(super) pairs: Vec<SpotPair>,
     numbers: HashMap<(u32, u32), u32>,
     /// Whether pairs count only the cells that are freed at one of the two.
@@ -128,42 +125,27 @@ pub(super) struct Spots {
 
 const NONE: u32 = u32::MAX;
 
-/// Rows: a spot, where its accesses begin, and how many there are.
+/// Rows: a spot, and where its accesses begin.
 #[derive(Default)]
 struct Parts {
     spots: Column,
     starts: Column,
-    counts: Column,
 }
 
 impl Parts {
-    fn push(&mut self, spot: u32, start: u32, count: u32) {
+    fn push(&mut self, spot: u32, start: u32) {
         self.spots.push(spot);
         self.starts.push(start);
-        self.counts.push(count);
     }
 
     fn len(&self) -> usize {
         self.spots.len()
     }
 
-    /// The accesses of a row.
+    /// The accesses of a row: until those of the next one begin.
     fn accesses(&self, row: usize) -> Range<usize> {
-        let start = self.starts.at(row) as usize;
-        start..start + self.counts.at(row) as usize
+        self.starts.at(row) as usize..self.starts.at(row + 1) as usize
     }
-}
-
-/// Accesses of neighboring cells that are put in order together.
-const GROUP: usize = 1 << 13;
-
-/// Neighboring cells, of which rows are yet to be made.
-#[derive(Default)]
-struct Group {
-    /// By row: the spot, and how many accesses there are.
-    rows: Vec<(u32, u32)>,
-    /// Of each row, one after the other.
-    accesses: Vec<EventId>,
 }
 
 /// Is given a cell, and its accesses at two spots.
@@ -191,55 +173,26 @@ impl Spots {
     pub(super) fn push_cell(&mut self, cell: usize, parts: &[(u32, u32)], accesses: &[EventId]) {
         self.numbered.skip_to(cell as u32);
         self.numbered.push(true);
-        let mut row = (self.parts.len() + self.group.rows.len()) as u32;
-        for &(spot, _) in parts {
+        let all = u32::try_from(self.accesses.len() + accesses.len());
+        let mut from = all.expect("a trace has fewer accesses of cells") - accesses.len() as u32;
+        for &(spot, count) in parts {
             let of = &mut self.list[spot as usize].of;
             *of = match *of {
-                Of::Nobody => Of::One(row),
+                Of::Nobody => Of::One(self.parts.len() as u32),
                 Of::One(_) | Of::Several => Of::Several,
             };
-            row += 1;
+            self.parts.push(spot, from);
+            from += count;
         }
-        self.starts.push(row);
-        self.group.rows.extend_from_slice(parts);
-        self.group.accesses.extend_from_slice(accesses);
-        if self.group.accesses.len() >= GROUP {
-            self.end_group();
-        }
-    }
-
-    /// Puts the last cells to those before.
-    fn end_group(&mut self) {
-        let Group { rows, accesses } = &mut self.group;
-        let all = u32::try_from(self.accesses.len() + accesses.len());
-        let mut start = all.expect("a trace has fewer accesses of cells") - accesses.len() as u32;
-        let mut from = 0;
-        let mut by_spot: Vec<(u32, usize, Range<usize>)> = Vec::with_capacity(rows.len());
-        for (row, &(spot, count)) in rows.iter().enumerate() {
-            by_spot.push((spot, row, from..from + count as usize));
-            from += count as usize;
-        }
-        by_spot.sort_unstable_by_key(|&(spot, row, _)| (spot, row));
-        let mut starts = vec![0; rows.len()];
-        for (_, row, range) in by_spot {
-            starts[row] = start;
-            start += range.len() as u32;
-            accesses[range].iter().for_each(|&access| self.accesses.push(access));
-        }
-        for (&(spot, count), start) in rows.iter().zip(starts) {
-            self.parts.push(spot, start, count);
-        }
-        rows.clear();
-        accesses.clear();
+        self.starts.push(self.parts.len() as u32);
+        accesses.iter().for_each(|&access| self.accesses.push(access));
     }
 
     /// No cell follows.
     pub(super) fn end_cells(&mut self) {
-        self.end_group();
-        self.group = Group::default();
+        self.parts.push(0, self.accesses.len() as u32);
         self.parts.spots.end();
         self.parts.starts.end();
-        self.parts.counts.end();
         self.accesses.end();
         self.starts.end();
         tracing::debug!(
@@ -577,48 +530,4 @@ pub(super) fn first_from(len: usize, from: usize, holds: impl Fn(usize) -> bool)
         }
     }
     low
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::semantics::conflict::Part as Kind;
-    use crate::trace::AccessKind;
-
-    #[test]
-    fn each_cell_has_its_accesses_at_each_spot() {
-        let mut random = fastrand::Rng::with_seed(1);
-        let kind: Kind = AccessKind::Write.part();
-        let mut spots = Spots::none();
-        spots.list = (0..20).map(|thread| Spot::new((ThreadId(thread), 0, kind))).collect();
-        // By cell: its spots, rising, with the accesses at each.
-        let mut expected: Vec<Vec<(u32, Vec<EventId>)>> = Vec::new();
-        // Some cells have more accesses than are put in order together.
-        for cell in 0..300 {
-            let most = if cell % 100 == 7 { 2 * GROUP } else { 20 };
-            let mut accesses = |spot| {
-                (
-                    spot,
-                    (0..random.usize(1..=most)).map(|_| EventId(random.u32(..))).collect(),
-                )
-            };
-            let of_cell: Vec<(u32, Vec<EventId>)> = (cell % 7..20).step_by(3).map(&mut accesses).collect();
-            let parts: Vec<(u32, u32)> = of_cell.iter().map(|(spot, all)| (*spot, all.len() as u32)).collect();
-            let all: Vec<EventId> = of_cell.iter().flat_map(|(_, all)| all.clone()).collect();
-            spots.push_cell(2 * cell as usize, &parts, &all);
-            expected.push(of_cell);
-        }
-        spots.end_cells();
-        assert_eq!(spots.cells(), 300);
-        for (cell, of_cell) in (0..).zip(&expected) {
-            let found: Vec<(u32, Vec<EventId>)> =
-                spots.of_cell(cell).map(|(spot, all)| (spot, all.collect())).collect();
-            assert_eq!(found, *of_cell);
-            for spot in 0..20 {
-                let there = of_cell.iter().find(|&&(of, _)| of == spot);
-                let there = there.map(|(_, all)| all.clone()).unwrap_or_default();
-                assert_eq!(spots.at(cell, spot).collect::<Vec<_>>(), there);
-            }
-        }
-    }
 }
