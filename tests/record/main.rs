@@ -487,10 +487,14 @@ fn the_compiler_with_its_flags() {
         assert!(output.status.success(), "{output:?}");
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
+    let shown = witness(&["cc", "--show", "-O2", "a.c"]);
+    let (flags, rest) = shown.split_once(" -B").expect("a folder with an assembler");
     assert_eq!(
-        witness(&["cc", "--show", "-O2", "a.c"]),
-        "cc -g -fsanitize=thread -fno-builtin-memset -fno-builtin-memcpy -fno-builtin-memmove -fno-ipa-modref -O2 a.c\n"
+        flags,
+        "cc -g -fsanitize=thread -fno-builtin-memset -fno-builtin-memcpy -fno-builtin-memmove -fno-ipa-modref"
     );
+    let folder = rest.strip_suffix(" -O2 a.c\n").expect("the arguments");
+    assert!(std::path::Path::new(folder).join("as").exists(), "{folder}");
     let program = Program::instrumented("threads", "compiler");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/record/programs/threads.c");
     let to = program.path.to_str().expect("a plain path");
