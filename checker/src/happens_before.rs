@@ -199,6 +199,23 @@ impl<'t, K: Knowledge> HappensBefore<'t, K> {
         }
     }
 
+    /// Whether an access changes nothing of what is known: its thread knows nothing, nor does anybody who left something
+    /// where it goes. Told without looking at what it does.
+    pub(crate) fn is_untouched_by(&self, event: EventId) -> bool {
+        let Self { checker, .. } = *self;
+        if !self.threads[checker.recording.thread(event).index()].is_nothing() {
+            return false;
+        }
+        let Some(touched) = checker.bytes.touched(event) else {
+            return false;
+        };
+        let alloc = checker.bytes.alloc_of(touched.block);
+        let is_known = |byte: usize| self.written.contains_key(&number(byte)) || self.released.contains_key(&byte);
+        alloc.is_none_or(|alloc| !self.allocated.contains_key(&alloc))
+            && !checker.bytes.pieces(touched.bytes).any(is_known)
+            && (!self.pins || checker.unrecorded.pin(event).is_none())
+    }
+
     /// Takes note of an executed event.
     pub(crate) fn step(&mut self, executed: &Executed) {
         let event = executed.event;

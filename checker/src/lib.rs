@@ -214,6 +214,9 @@ impl<'t> Checker<'t> {
         let mut order = HappensBefore::of_one(self, first, readers);
         order.pins = pins;
         for event in stretch {
+            if order.is_untouched_by(event) {
+                continue;
+            }
             let from = woken.partition_point(|&(notify, _)| notify < event);
             let woken = woken[from..].iter().take_while(|&&(notify, _)| notify == event);
             let woken = woken.map(|&(_, thread)| thread).collect();

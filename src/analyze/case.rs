@@ -40,6 +40,8 @@ const BUDGETS: u64 = 64;
 /// A decision, and for the log, what it took.
 pub(super) struct Decided {
     pub decision: Decision,
+    /// The checker has accepted its schedule already.
+    pub is_checked: bool,
     pub by_z3: bool,
     pub took: Duration,
 }
@@ -53,6 +55,8 @@ struct Case<'d, 't> {
     /// Set while the instances beyond the first are asked about.
     further: Option<Further>,
     rejected: Vec<Rejected>,
+    /// The checker has accepted the schedule that was found.
+    is_checked: bool,
 }
 
 /// Z3, for the candidates of one batch alone: what it learns from others must not decide which schedule these get.
@@ -102,6 +106,7 @@ pub(super) fn decide<E>(
             steps: Steps::of_batch(batches(known)),
             further: None,
             rejected: Vec::new(),
+            is_checked: false,
         };
         let mut decided: Vec<Result<Decided, NeedsZ3>> = batch
             .iter()
@@ -179,10 +184,12 @@ impl<'d> Case<'d, '_> {
     ) -> Result<Decided, NeedsZ3> {
         let started = Instant::now();
         self.rejected = rejected.get(&number).cloned().unwrap_or_default();
+        self.is_checked = false;
         let pair = self.decide_all_instances(candidate, &sites[&candidate.positions])?;
         let rejected = std::mem::take(&mut self.rejected);
         Ok(Decided {
             decision: Decision { number, pair, rejected },
+            is_checked: self.is_checked,
             by_z3: matches!(self.z3, Z3::Open(_)),
             took: started.elapsed(),
         })
@@ -334,7 +341,10 @@ impl<'d> Case<'d, '_> {
         let mut kept_by_pins = None;
         if unordered.is_some() {
             match self.unordered(candidate, sites, open.is_none())? {
-                Unordered::Found(race, schedule) => return Ok(known.witnessed(race, schedule, instances)),
+                Unordered::Found(race, schedule) => {
+                    self.is_checked = true;
+                    return Ok(known.witnessed(race, schedule, instances));
+                }
                 Unordered::ByPins(instance) => kept_by_pins = Some(instance),
                 Unordered::NotFound => {}
             }
@@ -507,10 +517,13 @@ impl<'d> Case<'d, '_> {
                 awaited: &[],
             };
             if let Some(cut) = known.predictor.predict(ending) {
-                if self.synchronized(&cut, (a, b), true) {
-                    if known.unpinned.is_some() && !self.synchronized(&cut, (a, b), false) {
-                        not_found = Unordered::ByPins((a, b));
-                    }
+                // Pins only add to what orders the two.
+                let pinned = known.unpinned.is_some();
+                if self.synchronized(&cut, (a, b), false) {
+                    continue;
+                }
+                if pinned && self.synchronized(&cut, (a, b), true) {
+                    not_found = Unordered::ByPins((a, b));
                     continue;
                 }
                 let prefix = cut.events_from(known.trace, EventId(0));

@@ -116,7 +116,7 @@ impl<'t> Decider<'t> {
                 .copied()
                 .filter(|(number, _)| !known.contains(number))
                 .collect();
-            let found = self.all_instances(work, left, &rejected, follow)?;
+            let (found, accepted) = self.all_instances(work, left, &rejected, follow)?;
             decisions.extend(found);
             if !is_whole {
                 break;
@@ -124,7 +124,8 @@ impl<'t> Decider<'t> {
             // What all instances decide is not decided anew.
             let anew = |number| rejected.is_empty() && unchecked.contains(&number);
             rejected = stage(follow, "checking", || {
-                self.check(&mut decisions, &|number| checked.contains(&number), &anew)
+                let is_done = |number| checked.contains(&number) || accepted.contains(&number);
+                self.check(&mut decisions, &is_done, &anew)
             });
             let new = decisions.iter().filter(|decision| !checked.contains(&decision.number));
             new.for_each(|decision| follow.checked(decision));
@@ -138,14 +139,15 @@ impl<'t> Decider<'t> {
         Ok(decisions)
     }
 
-    /// Decides candidates by all of their instances.
+    /// Decides candidates by all of their instances. Also returns the numbers of those whose schedules the checker has
+    /// accepted already.
     fn all_instances<F: Follow>(
         &self,
         work: &Work<'_>,
         mut left: Vec<(u32, &Candidate)>,
         rejected: &RejectedOf,
         follow: &F,
-    ) -> Result<Vec<Decision>, F::Error> {
+    ) -> Result<(Vec<Decision>, HashSet<u32>), F::Error> {
         let all = self.candidates.list.len() as u32;
         left.sort_by_key(|&(number, _)| Shard::batch(number, all));
         tracing::info!(left = left.len(), "pairs that the nearest instances leave open");
@@ -162,13 +164,17 @@ impl<'t> Decider<'t> {
         let far = |batch: &&[(u32, &Candidate)]| case::decide(self, batch, &sites, rejected, tell);
         let far = stage(follow, "all instances", || parallel::map(work.threads, &batches, far))?;
         let (mut fast, mut z3, mut decisions) = (Vec::new(), Vec::new(), Vec::new());
+        let mut accepted = HashSet::new();
         for decided in far.into_iter().flatten() {
+            if decided.is_checked {
+                accepted.insert(decided.decision.number);
+            }
             if decided.by_z3 { &mut z3 } else { &mut fast }.push(decided.took);
             decisions.push(decided.decision);
         }
         tier("all instances, own solver", fast);
         tier("all instances, Z3", z3);
-        Ok(decisions)
+        Ok((decisions, accepted))
     }
 
     /// What the nearest instances of some candidates decide. The schedules are not checked yet.
