@@ -7,7 +7,7 @@
 //! what only goes out.
 
 use crate::forest::Reservation;
-use crate::symbols::{UnrecordedCalls, imports};
+use crate::symbols::{UnrecordedCalls, imports, uninstrumented};
 use trace_format::Tables;
 
 /// What installs handlers of signals, or has the kernel send some later.
@@ -59,7 +59,7 @@ const PROCESSES: [&str; 8] = [
 const UNRECORDED_OF_STRINGS: &str = "ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmRKS4_mm";
 
 /// Families that are recorded, or keep nothing: by the beginning of the name.
-const FAMILIES: [&str; 45] = [
+const FAMILIES: [&str; 47] = [
     "AnnotateHappens",
     "AnnotateRWLock",
     "GOMP_",
@@ -68,11 +68,13 @@ const FAMILIES: [&str; 45] = [
     "VERIFIER_",
     "ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE",
     "ZNKSt8__detail20_Prime_rehash_policy",
+    "ZNSaIcE",
     "ZNSo",
     "ZNSt18condition_variable",
     "ZNSt6thread",
     "ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE",
     "ZNSt8__detail15_List_node_base",
+    "ZNSt8ios_base4Init",
     "ZSt17__throw",
     "ZSt18_Rb_tree_",
     "ZSt19__throw",
@@ -356,16 +358,23 @@ pub fn beyond(tables: &Tables) -> Vec<Reservation> {
     };
     let unknown: Vec<&str> = taken.iter().filter(|name| !known(name)).map(String::as_str).collect();
     if !unknown.is_empty() {
-        let more = match unknown.len().saturating_sub(TOLD) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        all.push(Reservation::Libraries(format!(
-            "{}{more}",
-            unknown[..unknown.len().min(TOLD)].join(", ")
-        )));
+        all.push(Reservation::Libraries(first_of(&unknown)));
+    }
+    let parts = uninstrumented(tables).unwrap_or_default();
+    if !parts.is_empty() {
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        all.push(Reservation::Uninstrumented(first_of(&parts)));
     }
     all
+}
+
+/// The first few names, and how many more there are.
+fn first_of(names: &[&str]) -> String {
+    let told = names[..names.len().min(TOLD)].join(", ");
+    match names.len().saturating_sub(TOLD) {
+        0 => told,
+        more => format!("{told} and {more} more"),
+    }
 }
 
 /// Whether this is a function of `libm` that depends on its caller alone, of whichever floating-point type.

@@ -53,6 +53,8 @@ pub enum Reservation {
     /// It calls functions of libraries of which it is not known whether they keep what another thread's call left
     /// there: their names.
     Libraries(String),
+    /// Parts of the program were built without instrumentation, and access memory: the names of their functions.
+    Uninstrumented(String),
     /// The program has functions that start other processes; their threads, and what they do to what is shared, were not
     /// explored.
     Processes,
@@ -157,6 +159,10 @@ impl fmt::Display for Reservation {
             Self::Libraries(names) => write!(
                 f,
                 "what library functions return may depend on other threads' calls, which is not recorded: {names}"
+            ),
+            Self::Uninstrumented(names) => write!(
+                f,
+                "parts of the program were built without -fsanitize=thread, and may access what others do, unseen: {names}"
             ),
             Self::Processes => f.write_str("the program may start other processes, which were not explored"),
             Self::WeakAtomics => f.write_str(

@@ -126,7 +126,7 @@ impl Words<'_> {
                 let (what, build) = if *recorded {
                     (
                         format!("assembly in {library}, or a part of it that was built without -fsanitize=thread,"),
-                        "build it with `witness cc`, which records inline assembly, or use the compiler's atomics there".to_owned(),
+                        "build all of it with `witness cc`, which records inline assembly, too, or use the compiler's atomics there".to_owned(),
                     )
                 } else {
                     (

@@ -3,16 +3,19 @@
 //! A call goes through a stub of the linkage table or through a slot of the offset table, and the slot's relocation
 //! names the function. A function that makes such a call, directly or in a function that it calls directly, counts as a
 //! place of the call for its callers. Calls through pointers count in the function that makes them. An instruction that
-//! synchronizes by itself, in inline assembly or in functions that are not instrumented, counts as a call, too. A jump
-//! through a pointer is assumed to be a `switch`.
+//! synchronizes by itself, in inline assembly or in functions that are not instrumented, counts as a call, too, and so
+//! does all else that [such functions](super::uninstrumented) may synchronize by. A jump through a pointer is assumed to
+//! be a `switch`.
 
 use super::compilers::lacks_flags;
+use super::uninstrumented::{Functions, Passing};
 use hashbrown::{HashMap, HashSet};
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use object::read::elf::{Dyn, ElfFile64};
 use object::{
     Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionKind, SymbolKind, elf,
 };
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// A call, by addresses in the file.
@@ -33,8 +36,8 @@ pub enum Target {
     Function(String),
     /// What a pointer points to.
     Pointer,
-    /// Nothing else: the instruction itself synchronizes.
-    Here,
+    /// Nothing else: the module's own code, which is not recorded there, may do so much.
+    Here(Passing),
 }
 
 /// What a module says of itself.
@@ -60,6 +63,12 @@ pub struct Linkage {
 
 /// An instrumented function's name.
 const INSTRUMENTATION: &str = "__tsan_";
+
+/// Whether a function of that name is called for what instrumented code does: the compiler's calls, and those that the
+/// assembler puts in front of inline assembly.
+fn records(name: &str) -> bool {
+    name.starts_with(INSTRUMENTATION) || name == "AnnotateNoOp"
+}
 
 /// Reads what a module says of itself; `None` if it is no file that can be read.
 #[must_use]
@@ -136,7 +145,7 @@ const SYS_FUTEX: u32 = 202;
 
 /// Whether an instruction reads and writes memory as one. An operation on the top of the stack is how compilers write a
 /// fence.
-fn is_atomic(instruction: &Instruction) -> bool {
+pub(super) fn is_atomic(instruction: &Instruction) -> bool {
     let in_memory = |operand| instruction.op_kind(operand) == OpKind::Memory;
     let exchange = instruction.mnemonic() == Mnemonic::Xchg && (in_memory(0) || in_memory(1));
     (instruction.has_lock_prefix() && instruction.memory_base() != Register::RSP) || exchange
@@ -233,6 +242,79 @@ pub fn announcements(bytes: &[u8]) -> Vec<u64> {
     announcing.map(|call| call.next_ip()).collect()
 }
 
+/// The code of a module, and where it calls the instrumentation's runtime.
+pub(super) struct MachineCode<'f> {
+    sections: Vec<(u64, &'f [u8])>,
+    functions: Vec<(u64, u64)>,
+    slots: HashMap<u64, String>,
+    to_runtime: HashMap<u64, String>,
+}
+
+impl<'f> MachineCode<'f> {
+    pub(super) fn of(file: &'f object::File<'f>) -> MachineCode<'f> {
+        let slots = slots(file);
+        MachineCode {
+            sections: text(file).collect(),
+            functions: functions(file),
+            to_runtime: stubs(file, &slots, &records),
+            slots,
+        }
+    }
+
+    /// Whether anything of it is instrumented.
+    pub(super) fn is_instrumented(&self) -> bool {
+        self.slots.values().any(|name| records(name))
+    }
+
+    /// The functions, by address: the first byte and the first behind it.
+    pub(super) fn functions(&self) -> &[(u64, u64)] {
+        &self.functions
+    }
+
+    /// Each instruction, and whether it calls the runtime.
+    pub(super) fn each(&self, then: &mut dyn FnMut(&Instruction, bool)) {
+        for &(start, code) in &self.sections {
+            for instruction in Instructions::of(start, code, &self.functions) {
+                let transfer = Transfer::of(&instruction, &self.slots);
+                then(&instruction, transfer.calls(&self.to_runtime, &records));
+            }
+        }
+    }
+}
+
+/// Where an instruction leads, if it is a call or a jump.
+struct Transfer<'c> {
+    /// The address, if it names one.
+    direct: Option<u64>,
+    /// The function whose slot holds the address.
+    slot: Option<&'c String>,
+    /// It leads through a register, or other memory.
+    through_pointer: bool,
+}
+
+impl<'c> Transfer<'c> {
+    fn of(instruction: &Instruction, slots: &'c HashMap<u64, String>) -> Transfer<'c> {
+        let transfers = matches!(instruction.mnemonic(), Mnemonic::Call | Mnemonic::Jmp);
+        let is_direct = transfers && instruction.op0_kind() == OpKind::NearBranch64;
+        let is_indirect = transfers && matches!(instruction.op0_kind(), OpKind::Register | OpKind::Memory);
+        let by_slot = is_indirect && instruction.is_ip_rel_memory_operand();
+        let slot = by_slot
+            .then(|| slots.get(&instruction.ip_rel_memory_address()))
+            .flatten();
+        Transfer {
+            direct: is_direct.then(|| instruction.near_branch_target()),
+            slot,
+            through_pointer: is_indirect && slot.is_none(),
+        }
+    }
+
+    /// Whether it leads to a function of such a name, by its slot or by a stub.
+    fn calls(&self, stubs: &HashMap<u64, String>, named: &dyn Fn(&str) -> bool) -> bool {
+        let by_stub = self.direct.is_some_and(|direct| stubs.contains_key(&direct));
+        by_stub || self.slot.is_some_and(|name| named(name))
+    }
+}
+
 /// The calls of a module: to the functions of those libraries that `library` names, by a number for each; and, if
 /// pointers may lead to such, the calls through them.
 #[must_use]
@@ -240,9 +322,13 @@ pub fn calls(bytes: &[u8], library: &dyn Fn(&str) -> Option<usize>, pointers: bo
     let Ok(file) = object::File::parse(bytes) else {
         return Vec::new();
     };
-    let slots = slots(&file);
-    let stubs = stubs(&file, &slots, &|name| library(name).is_some());
-    let functions = functions(&file);
+    let MachineCode {
+        sections,
+        functions,
+        slots,
+        to_runtime,
+    } = &MachineCode::of(&file);
+    let to_libraries = stubs(&file, slots, &|name| library(name).is_some());
     let within = |at: u64| {
         let below = functions.partition_point(|&(start, _)| start <= at);
         functions[..below].last().copied().filter(|&(_, end)| at < end)
@@ -251,34 +337,28 @@ pub fn calls(bytes: &[u8], library: &dyn Fn(&str) -> Option<usize>, pointers: bo
     let mut reached: HashMap<u64, BTreeMap<Option<usize>, Target>> = HashMap::new();
     let mut found: Vec<Call> = Vec::new();
     let mut called: HashMap<u64, Vec<u64>> = HashMap::new();
+    let mut plain = Functions::new(functions);
     let of = |target: &Target| match target {
         Target::Function(name) => library(name),
-        Target::Pointer | Target::Here => None,
+        Target::Pointer | Target::Here(_) => None,
     };
-    for (start, code) in text(&file) {
-        for (instruction, is_unrecorded) in recorded_or_not(Instructions::of(start, code, &functions)) {
+    for &(start, code) in sections {
+        for (instruction, is_unrecorded) in recorded_or_not(Instructions::of(start, code, functions)) {
             let at = instruction.ip();
-            let transfers = matches!(instruction.mnemonic(), Mnemonic::Call | Mnemonic::Jmp);
-            let direct = match transfers && instruction.op0_kind() == OpKind::NearBranch64 {
-                true => instruction.near_branch_target(),
-                false => 0,
-            };
-            let indirect = transfers && matches!(instruction.op0_kind(), OpKind::Register | OpKind::Memory);
-            let slot = match indirect && instruction.is_ip_rel_memory_operand() {
-                true => slots.get(&instruction.ip_rel_memory_address()),
-                false => None,
-            };
-            let function = match slot {
+            let transfer = Transfer::of(&instruction, slots);
+            plain.see(&instruction, transfer.calls(to_runtime, &records));
+            let function = match transfer.slot {
                 Some(function) => Some(function).filter(|name| library(name).is_some()),
-                None => stubs.get(&direct),
+                None => transfer.direct.and_then(|direct| to_libraries.get(&direct)),
             };
-            let through_pointer = indirect && slot.is_none() && instruction.mnemonic() == Mnemonic::Call;
+            let through_pointer = transfer.through_pointer && instruction.mnemonic() == Mnemonic::Call;
             let target = match function {
                 Some(function) => Target::Function(function.clone()),
-                None if is_unrecorded => Target::Here,
+                None if is_unrecorded => Target::Here(Passing::BOTH),
                 None if through_pointer && pointers => Target::Pointer,
                 None => {
-                    if functions.binary_search_by_key(&direct, |&(start, _)| start).is_ok() {
+                    let own = |direct: &u64| functions.binary_search_by_key(direct, |&(start, _)| start).is_ok();
+                    if let Some(direct) = transfer.direct.filter(own) {
                         called.entry(direct).or_default().push(at);
                     }
                     continue;
@@ -287,12 +367,15 @@ pub fn calls(bytes: &[u8], library: &dyn Fn(&str) -> Option<usize>, pointers: bo
             if let Some(within) = within(at) {
                 // Who calls a function that calls a pointer is too often far from doing so.
                 if target != Target::Pointer {
-                    let reached = reached.entry(within.0).or_default();
-                    reached.entry(of(&target)).or_insert_with(|| target.clone());
+                    reach(reached.entry(within.0).or_default(), of(&target), &target);
                 }
                 found.push(Call { at, within, target });
             }
         }
+    }
+    // No event lies in them, so what they do is done where they are called.
+    for (function, passing) in plain.passing() {
+        reach(reached.entry(function).or_default(), None, &Target::Here(passing));
     }
     let mut open: Vec<u64> = reached.keys().copied().collect();
     open.sort_unstable();
@@ -301,16 +384,16 @@ pub fn calls(bytes: &[u8], library: &dyn Fn(&str) -> Option<usize>, pointers: bo
         for &at in called.get(&function).into_iter().flatten() {
             let Some(caller) = within(at) else { continue };
             let reached = reached.entry(caller.0).or_default();
-            let before = reached.len();
+            let mut is_new = false;
             for (&library, target) in &targets {
-                reached.entry(library).or_insert_with(|| target.clone());
+                is_new |= reach(reached, library, target);
                 found.push(Call {
                     at,
                     within: caller,
                     target: target.clone(),
                 });
             }
-            if reached.len() > before {
+            if is_new {
                 open.push(caller.0);
             }
         }
@@ -318,6 +401,22 @@ pub fn calls(bytes: &[u8], library: &dyn Fn(&str) -> Option<usize>, pointers: bo
     found.sort_by(|a, b| (a.at, &a.target).cmp(&(b.at, &b.target)));
     found.dedup();
     found
+}
+
+/// Adds what a function comes to call; whether that is new.
+fn reach(reached: &mut BTreeMap<Option<usize>, Target>, library: Option<usize>, target: &Target) -> bool {
+    match (reached.get_mut(&library), target) {
+        (Some(Target::Here(known)), Target::Here(more)) => {
+            let before = *known;
+            *known = before.or(*more);
+            *known != before
+        }
+        (Some(_), _) => false,
+        (None, _) => {
+            reached.insert(library, target.clone());
+            true
+        }
+    }
 }
 
 fn text<'f>(file: &'f object::File<'f>) -> impl Iterator<Item = (u64, &'f [u8])> {
@@ -378,13 +477,31 @@ fn stubs(file: &object::File<'_>, slots: &HashMap<u64, String>, wanted: &dyn Fn(
 
 /// The functions, by address: the first byte and the first behind it.
 fn functions(file: &object::File<'_>) -> Vec<(u64, u64)> {
+    let code: HashSet<_> = file
+        .sections()
+        .filter(|section| section.kind() == SectionKind::Text)
+        .map(|section| section.index())
+        .collect();
     let symbols = file.symbols().chain(file.dynamic_symbols());
-    let functions = symbols.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition());
+    let functions = symbols.filter(|symbol| match symbol.kind() {
+        SymbolKind::Text => symbol.is_definition(),
+        // A name in assembly that nothing is said of.
+        SymbolKind::Unknown => symbol.is_global() && symbol.section_index().is_some_and(|index| code.contains(&index)),
+        _ => false,
+    });
     let mut found: Vec<(u64, u64)> = functions
         .map(|symbol| (symbol.address(), symbol.address() + symbol.size()))
         .collect();
-    found.sort_unstable();
+    found.sort_unstable_by_key(|&(start, end)| (start, Reverse(end)));
     found.dedup_by_key(|&mut (start, _)| start);
+    // Assembly seldom says how long a function is.
+    for place in 1..found.len() {
+        let (next, _) = found[place];
+        let (start, end) = &mut found[place - 1];
+        if start == end {
+            *end = next;
+        }
+    }
     found
 }
 

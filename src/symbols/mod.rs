@@ -14,6 +14,7 @@ mod imports;
 mod module;
 mod names;
 mod places;
+mod uninstrumented;
 mod unrecorded;
 
 use crate::trace::{CodePosition, StackId, Tables};
@@ -32,6 +33,7 @@ pub use imports::imports;
 pub use module::Problem;
 pub use names::{bare, file_name, same_function};
 pub use places::Places;
+pub use uninstrumented::uninstrumented;
 pub use unrecorded::{Suspects, UnrecordedCalls, hidden_between};
 
 /// One function activation at a code position.

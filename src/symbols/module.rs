@@ -189,7 +189,7 @@ fn read_variables(bytes: &[u8]) -> Vec<Entry> {
     found
 }
 
-fn demangled(name: &str) -> String {
+pub(super) fn demangled(name: &str) -> String {
     // Plain names may look like mangled types: a variable `x` of C would become `long long`.
     if name.starts_with("_Z") || name.starts_with("_R") {
         addr2line::demangle_auto(name.into(), None).into_owned()

@@ -11,6 +11,7 @@
 //! run shows it.
 
 use super::calls::{Linkage, Target, announcements, calls, linkage, mentions};
+use super::uninstrumented::Passing;
 use super::{file_name, read_file};
 use crate::trace::{CodePosition, EventId, Op, Tables, ThreadId, Trace};
 use columns::Excerpt;
@@ -147,7 +148,7 @@ impl UnrecordedCalls {
                 within: (call.within.0.wrapping_add(base), call.within.1.wrapping_add(base)),
                 library: match &call.target {
                     Target::Function(name) => definer[name.as_str()],
-                    Target::Pointer | Target::Here => row,
+                    Target::Pointer | Target::Here(_) => row,
                 },
                 target: call.target,
             });
@@ -208,7 +209,7 @@ impl UnrecordedCalls {
                             let rank = if library.starts_with("libc.") { 2 } else { 1 };
                             (rank, Some(function.as_str()), library)
                         }
-                        Target::Here => (0, None, library),
+                        Target::Here(_) => (0, None, library),
                         Target::Pointer => continue,
                     };
                     if !named.contains(&known) {
@@ -259,11 +260,11 @@ impl UnrecordedCalls {
     /// Whether any code may synchronize where nobody sees it.
     #[must_use]
     pub fn may_synchronize(&self) -> bool {
-        self.synchronizes.contains(&true) || self.sites.iter().any(|site| site.target == Target::Here)
+        self.synchronizes.contains(&true) || self.sites.iter().any(|site| matches!(site.target, Target::Here(_)))
     }
 
     /// The code that may synchronize unseen between an event, the `at`-th of its thread, and the next.
-    fn hidden_behind(&self, trace: &Trace, order: &Excerpt<'_, EventId>, at: usize) -> Option<usize> {
+    fn hidden_behind(&self, trace: &Trace, order: &Excerpt<'_, EventId>, at: usize) -> Option<(usize, Passing)> {
         let (before, after) = (order.get(at), order.get(at + 1));
         // The lock's own code stands directly before what announces that it is taken, and directly behind what
         // announces that it is given back.
@@ -274,12 +275,16 @@ impl UnrecordedCalls {
         let sites = || self.between(trace, before, after);
         let of_taken = taken.and_then(|_| sites().last()).map(|site| site.at);
         let of_given_back = given_back.and_then(|_| sites().next()).map(|site| site.at);
-        let mut others = sites().filter(|site| Some(site.at) != of_taken && Some(site.at) != of_given_back);
-        others.find_map(|site| match site.target {
-            Target::Function(_) => self.synchronizes[site.library].then_some(site.library),
-            Target::Here => Some(site.library),
-            Target::Pointer => self.pointed_to(trace, order.until(at + 1), site),
-        })
+        let others = sites().filter(|site| Some(site.at) != of_taken && Some(site.at) != of_given_back);
+        let passing = others.filter_map(|site| match site.target {
+            Target::Function(_) => self.synchronizes[site.library].then_some((site.library, Passing::BOTH)),
+            Target::Here(passing) => Some((site.library, passing)),
+            Target::Pointer => {
+                let library = self.pointed_to(trace, order.until(at + 1), site)?;
+                Some((library, Passing::BOTH))
+            }
+        });
+        passing.reduce(|(library, passing), (_, further)| (library, passing.or(further)))
     }
 
     /// The library that a call through a pointer may lead to, if that may synchronize.
@@ -325,7 +330,7 @@ impl UnrecordedCalls {
             }
         }
         // What lies between two code positions is the same each time, unless a pointer tells.
-        let mut known: HashMap<(CodePosition, CodePosition), Option<usize>> = HashMap::new();
+        let mut known: HashMap<(CodePosition, CodePosition), Option<(usize, Passing)>> = HashMap::new();
         let threads = (0..trace.threads() as u32).map(ThreadId);
         let stretches = threads.map(|thread| {
             let order = trace.program_order(thread);
@@ -335,21 +340,23 @@ impl UnrecordedCalls {
                 .enumerate()
                 .filter_map(|(at, pair)| {
                     let key = (trace.pc(pair.0), trace.pc(pair.1));
-                    let library = owner.get(&thread).copied().or_else(|| {
-                        if let Some(&library) = known.get(&key) {
-                            return library;
+                    let of_library = owner.get(&thread).map(|&library| (library, Passing::BOTH));
+                    let (library, passing) = of_library.or_else(|| {
+                        if let Some(&found) = known.get(&key) {
+                            return found;
                         }
-                        let library = self.hidden_behind(trace, &order, at);
+                        let found = self.hidden_behind(trace, &order, at);
                         let mut between = self.between(trace, Some(pair.0), Some(pair.1));
                         if !between.any(|site| site.target == Target::Pointer) {
-                            known.insert(key, library);
+                            known.insert(key, found);
                         }
-                        library
+                        found
                     })?;
                     Some(Hidden {
                         from: pair.0,
                         until: pair.1,
                         library,
+                        passing,
                     })
                 });
             pairs.collect()
@@ -373,19 +380,21 @@ pub struct Hidden {
     pub until: EventId,
     /// The module that it may have called.
     pub library: usize,
+    /// What that may have done.
+    pub passing: Passing,
 }
 
-/// The library whose unseen synchronization may order two accesses in π: the thread of the first calls it after the
-/// access, then that of the second, before its own. (What passes through third threads is not looked for.)
+/// The library whose unseen synchronization may order two accesses in π: the thread of the first calls what may tell of
+/// it after the access, then that of the second what may learn of it, before its own. (What passes through third threads is not looked for.)
 #[must_use]
 pub fn hidden_between(trace: &Trace, hidden: &[Vec<Hidden>], a: EventId, b: EventId) -> Option<usize> {
     let (first, second) = (a.min(b), a.max(b));
     let after = hidden[trace.thread(first).index()]
         .iter()
-        .find(|stretch| stretch.from >= first)?;
+        .find(|stretch| stretch.from >= first && stretch.passing.tells)?;
     let before = hidden[trace.thread(second).index()]
         .iter()
         .rev()
-        .find(|stretch| stretch.until <= second)?;
+        .find(|stretch| stretch.until <= second && stretch.passing.learns)?;
     (after.from < before.until).then_some(before.library)
 }

@@ -156,13 +156,59 @@ int main(void)
 }
 ";
 
+/// The same lock.
+const HOLD_IN_ASSEMBLY: &str = ".text
+.globl hold
+hold:
+1:  movl $1, %eax
+    xchgl %eax, held(%rip)
+    testl %eax, %eax
+    jnz 1b
+    ret
+.globl let_go
+let_go:
+    movl $0, held(%rip)
+    ret
+.lcomm held, 4
+.section .note.GNU-stack, \"\", @progbits
+";
+
+const FLAG: &str = "static int flag;
+void raise_it(void) { __atomic_store_n(&flag, 1, __ATOMIC_RELEASE); }
+int raised(void) { return __atomic_load_n(&flag, __ATOMIC_ACQUIRE); }
+void look(int *seen) { *seen = raised(); }
+";
+
+const FLAGGED: &str = "#include <pthread.h>
+void raise_it(void);
+int raised(void);
+void look(int *);
+static int data;
+static void *write_it(void *unused)
+{
+    data = 1;
+    raise_it();
+    return unused;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, write_it, 0);
+    WAIT
+    data++;
+    pthread_join(thread, 0);
+    return 0;
+}
+";
+
+const FILL: &str = "void fill(int *room) { for (int i = 0; i < 4; i++) room[i] = i; }\n";
+
 /// Builds a library without instrumentation and a program with it, records, and returns what `analyze` says, with its
 /// status.
 fn analyzed(folder: &Path, name: &str, library: &str, program: &str) -> (i32, Value) {
     let file = |suffix: &str| folder.join(format!("{name}{suffix}"));
     let shared = folder.join(format!("lib{name}.so"));
     fs::write(file("_library.c"), library).expect("a source");
-    fs::write(file(".c"), program).expect("a source");
     said(
         Command::new("gcc")
             .args(["-g", "-shared", "-fPIC", "-o"])
@@ -170,11 +216,19 @@ fn analyzed(folder: &Path, name: &str, library: &str, program: &str) -> (i32, Va
             .arg(file("_library.c")),
     )
     .expect(0);
+    analyzed_with(folder, name, program, &shared)
+}
+
+/// Builds a program with a library, or an object file, that is there; records, and returns what `analyze` says, with its
+/// status.
+fn analyzed_with(folder: &Path, name: &str, program: &str, library: &Path) -> (i32, Value) {
+    let source = folder.join(format!("{name}.c"));
+    fs::write(&source, program).expect("a source");
     let mut link = Command::new("gcc");
     link.args(["-g", "-fsanitize=thread", "-pthread", "-o"])
-        .arg(file(""))
-        .arg(file(".c"));
-    said(link.arg(&shared).arg(format!("-Wl,-rpath,{}", folder.display()))).expect(0);
+        .arg(folder.join(name))
+        .arg(source);
+    said(link.arg(library).arg(format!("-Wl,-rpath,{}", folder.display()))).expect(0);
     let (program, trace) = (format!("./{name}"), format!("{name}.bin"));
     witness(folder, &["record", "-o", &trace, "--", &program]).expect(0);
     let said = witness(folder, &["analyze", &trace, "--json"]);
@@ -234,6 +288,50 @@ fn what_a_library_may_synchronize_is_not_told_as_proven() {
     let called = free.replace("pthread_t a, b;", "pthread_t a, b; hold(); let_go();");
     let (status, results) = analyzed(&folder, "before", HOLD, &called);
     assert_eq!((status, &results["summary"]["unknown"]), (66, &0.into()), "{results}");
+}
+
+/// The same with an object file of the program instead of a library, in the language that its source is in: `c`, or `s`
+/// for assembly.
+fn analyzed_with_part(folder: &Path, name: &str, (language, part): (&str, &str), program: &str) -> (i32, Value) {
+    let source = folder.join(format!("{name}_part.{language}"));
+    let object = folder.join(format!("{name}_part.o"));
+    fs::write(&source, part).expect("a source");
+    said(Command::new("gcc").args(["-O1", "-c", "-o"]).arg(&object).arg(source)).expect(0);
+    analyzed_with(folder, name, program, &object)
+}
+
+#[test]
+fn what_a_part_without_instrumentation_may_synchronize_is_not_told_as_proven() {
+    let folder = folder("unrecorded-part");
+    let doubted = vec![("unknown", "unrecorded synchronization")];
+    // A lock that is given back by a plain store, in C and in assembly, of which nobody says where functions end.
+    let (_, results) = analyzed_with_part(&folder, "lock", ("c", HOLD), HELD);
+    assert_eq!(open(&results), doubted, "{results}");
+    let why = results["pairs"].to_string();
+    assert!(why.contains("built without -fsanitize=thread"), "{why}");
+    let (_, results) = analyzed_with_part(&folder, "assembly_lock", ("s", HOLD_IN_ASSEMBLY), HELD);
+    assert_eq!(open(&results), doubted, "{results}");
+    // A flag that is stored and loaded by one instruction each; what is loaded comes back by a pointer into the caller's
+    // frame, too.
+    for (name, wait) in [
+        ("flag", "while (!raised()) { }"),
+        ("out", "for (int seen = 0; !seen;) look(&seen);"),
+    ] {
+        let program = FLAGGED.replace("WAIT", wait);
+        let (_, results) = analyzed_with_part(&folder, name, ("c", FLAG), &program);
+        assert_eq!(open(&results), doubted, "{name}: {results}");
+    }
+    // A part that has memory of its caller alone.
+    let fills = HELD
+        .replace("hold();", "fill(room);")
+        .replace("let_go();", "fill(room);");
+    let fills = fills.replace(
+        "    fill(room);\n    sum++",
+        "    int room[4];\n    fill(room);\n    sum++",
+    );
+    let fills = fills.replace("void hold(void);\nvoid let_go(void);", "void fill(int *);");
+    let (status, results) = analyzed_with_part(&folder, "fills", ("c", FILL), &fills);
+    assert_eq!((status, open(&results)), (66, vec![("witnessed", "")]), "{results}");
 }
 
 /// What is said of the pairs that are not excluded: verdicts and reasons.

@@ -240,6 +240,37 @@ fn functions_of_libm_leave_nothing_open() {
     );
 }
 
+#[test]
+fn what_a_part_without_instrumentation_does_is_not_said_to_be_covered() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/session/programs");
+    let (program, part) = (folder.join("with_part.c"), folder.join("part.c"));
+    let whole = Program::compile("explore-with-part", &program, &[part.display().to_string()]);
+    let outcome = explore_again(&whole, &[]).expect(&[66]).unwrap();
+    assert!(outcome.stdout.contains("\nEXHAUSTED: "), "{}", outcome.stdout);
+    let object = whole.folder.join("part.o");
+    let mut compile = Command::new("gcc");
+    compile.args(["-O1", "-c", "-o"]).arg(&object).arg(&part);
+    assert!(compile.status().expect("gcc").success());
+    let hidden = Program::compile("explore-hidden-part", &program, &[object.display().to_string()]);
+    let outcome = explore_again(&hidden, &[]).expect(&[3]).unwrap();
+    assert!(
+        outcome.stdout.contains("may access what others do, unseen: fill\n"),
+        "{}",
+        outcome.stdout
+    );
+}
+
+#[test]
+fn what_compilers_leave_out_of_instrumented_code_leaves_nothing_open() {
+    for optimization in ["-O0", "-O2"] {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/session/programs/left_out.c");
+        let name = format!("explore-left-out{optimization}");
+        let program = Program::compile(&name, &source, &[optimization.to_owned()]);
+        let outcome = explore_again(&program, &[]).expect(&[0]).unwrap();
+        assert!(outcome.stdout.contains("\nEXHAUSTED: "), "{name}: {}", outcome.stdout);
+    }
+}
+
 fn is_left_open(name: &str, source: &str, arguments: &[&str], status: i32, why: &str) {
     let (_, outcome) = explore(name, source, &["--runs", "3", "--timeout", "2"], arguments);
     let outcome = outcome.expect(&[status]).unwrap();
