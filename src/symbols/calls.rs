@@ -315,12 +315,21 @@ impl<'c> Transfer<'c> {
     }
 }
 
+/// What a module calls.
+#[derive(Debug, Default)]
+pub struct Calls {
+    /// The calls.
+    pub list: Vec<Call>,
+    /// Of the functions that are not instrumented, the first byte, the first behind it, and what they lead to.
+    pub uninstrumented: Vec<((u64, u64), Vec<Target>)>,
+}
+
 /// The calls of a module: to the functions of those libraries that `library` names, by a number for each; and, if
 /// pointers may lead to such, the calls through them.
 #[must_use]
-pub fn calls(bytes: &[u8], library: &dyn Fn(&str) -> Option<usize>, pointers: bool) -> Vec<Call> {
+pub fn calls(bytes: &[u8], library: &dyn Fn(&str) -> Option<usize>, pointers: bool) -> Calls {
     let Ok(file) = object::File::parse(bytes) else {
-        return Vec::new();
+        return Calls::default();
     };
     let MachineCode {
         sections,
@@ -373,6 +382,7 @@ pub fn calls(bytes: &[u8], library: &dyn Fn(&str) -> Option<usize>, pointers: bo
             }
         }
     }
+    let uninstrumented: Vec<(u64, u64)> = plain.uninstrumented().collect();
     // No event lies in them, so what they do is done where they are called.
     for (function, passing) in plain.passing() {
         reach(reached.entry(function).or_default(), None, &Target::Here(passing));
@@ -400,7 +410,14 @@ pub fn calls(bytes: &[u8], library: &dyn Fn(&str) -> Option<usize>, pointers: bo
     }
     found.sort_by(|a, b| (a.at, &a.target).cmp(&(b.at, &b.target)));
     found.dedup();
-    found
+    let uninstrumented = uninstrumented.into_iter().filter_map(|range| {
+        let targets = reached.remove(&range.0)?;
+        Some((range, targets.into_values().collect()))
+    });
+    Calls {
+        uninstrumented: uninstrumented.collect(),
+        list: found,
+    }
 }
 
 /// Adds what a function comes to call; whether that is new.
@@ -475,7 +492,18 @@ fn stubs(file: &object::File<'_>, slots: &HashMap<u64, String>, wanted: &dyn Fn(
     found
 }
 
-/// The functions, by address: the first byte and the first behind it.
+/// What the compiler links to each module, that runs before its own code or behind it.
+const OF_THE_START: [&str; 7] = [
+    "__do_global_ctors_aux",
+    "__do_global_dtors_aux",
+    "_dl_relocate_static_pie",
+    "_start",
+    "deregister_tm_clones",
+    "frame_dummy",
+    "register_tm_clones",
+];
+
+/// The module's own functions, by address: the first byte and the first behind it.
 fn functions(file: &object::File<'_>) -> Vec<(u64, u64)> {
     let code: HashSet<_> = file
         .sections()
@@ -483,6 +511,8 @@ fn functions(file: &object::File<'_>) -> Vec<(u64, u64)> {
         .map(|section| section.index())
         .collect();
     let symbols = file.symbols().chain(file.dynamic_symbols());
+    let is_of_the_start = |name: &str| OF_THE_START.contains(&name);
+    let symbols = symbols.filter(|symbol| !symbol.name().is_ok_and(is_of_the_start));
     let functions = symbols.filter(|symbol| match symbol.kind() {
         SymbolKind::Text => symbol.is_definition(),
         // A name in assembly that nothing is said of.

@@ -7,6 +7,7 @@
 //! shown as module and offset. Paths are shown as recorded. A variable of the trace's own `variables` table (imported
 //! traces) comes before one of a module.
 
+mod called_back;
 mod calls;
 mod compared;
 mod compilers;

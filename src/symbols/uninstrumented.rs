@@ -135,7 +135,15 @@ impl<'f> Functions<'f> {
         }
     }
 
-    /// The functions without instrumentation that may pass something on, by their first bytes.
+    /// Where the functions without instrumentation are.
+    pub(super) fn uninstrumented(&self) -> impl Iterator<Item = (u64, u64)> {
+        let functions = self.ranges.iter().zip(&self.found);
+        functions
+            .filter(|(_, function)| !function.is_instrumented)
+            .map(|(&range, _)| range)
+    }
+
+    /// Those that may pass something on, by their first bytes.
     pub(super) fn passing(self) -> HashMap<u64, Passing> {
         let plain = || self.found.iter().filter(|function| !function.is_instrumented);
         let stored: HashSet<u64> = plain().flat_map(|function| &function.stored).copied().collect();
@@ -224,23 +232,8 @@ fn of_module(file: &object::File<'_>, code: &MachineCode<'_>) -> Vec<String> {
     let symbols = file.symbols().chain(file.dynamic_symbols());
     let named = symbols.filter(|symbol| found.contains(&symbol.address()));
     let names: HashSet<&str> = named.filter_map(|symbol| symbol.name().ok()).collect();
-    names
-        .into_iter()
-        .filter(|name| !OF_THE_START.contains(name))
-        .map(demangled)
-        .collect()
+    names.into_iter().map(demangled).collect()
 }
-
-/// What the compiler links to each module, that runs before its own code or behind it.
-const OF_THE_START: [&str; 7] = [
-    "__do_global_ctors_aux",
-    "__do_global_dtors_aux",
-    "_start",
-    "deregister_tm_clones",
-    "frame_dummy",
-    "register_tm_clones",
-    "_dl_relocate_static_pie",
-];
 
 /// The stretches of code that were compiled together, ascending: the first byte, the first behind it, and a number for
 /// each unit.

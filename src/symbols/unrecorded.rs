@@ -10,6 +10,7 @@
 //! on this: it names the code that may have changed memory, and keeps a race from being reported as proven until a live
 //! run shows it.
 
+use super::called_back::{CalledBack, Suspected, either};
 use super::calls::{Linkage, Target, announcements, calls, linkage, mentions};
 use super::uninstrumented::Passing;
 use super::{file_name, read_file};
@@ -51,6 +52,9 @@ pub struct UnrecordedCalls {
     functions: Vec<(CodePosition, CodePosition)>,
     /// Where the program comes back to from telling of locks of its own.
     announced: HashSet<CodePosition>,
+    /// The functions of instrumented modules that are not instrumented and may synchronize, by address: the first byte,
+    /// the first behind it, and what they may do.
+    uninstrumented: Vec<(CodePosition, CodePosition, Suspected)>,
     /// By module: unrecorded, and may synchronize.
     synchronizes: Vec<bool>,
     /// By module: that, and pointers to its code may be somewhere.
@@ -136,6 +140,7 @@ impl UnrecordedCalls {
         let pointers = pointed_to.contains(&true);
         let mut sites = Vec::new();
         let mut announced = HashSet::new();
+        let mut uninstrumented = Vec::new();
         for (row, bytes) in files
             .iter()
             .enumerate()
@@ -143,7 +148,21 @@ impl UnrecordedCalls {
         {
             let base = modules[row].base;
             let wanted = |name: &str| definer.get(name).copied().filter(|&library| !recorded(library));
-            let found = calls(bytes, &wanted, pointers).into_iter().map(|call| Site {
+            let calls = calls(bytes, &wanted, pointers);
+            let functions = calls.uninstrumented.into_iter().filter_map(|((start, end), targets)| {
+                let may = targets.iter().map(|target| match target {
+                    Target::Function(name) => {
+                        let library = definer[name.as_str()];
+                        synchronizes[library].then_some((library, Passing::BOTH))
+                    }
+                    Target::Here(passing) => Some((row, *passing)),
+                    Target::Pointer => None,
+                });
+                let may = may.fold(None, either)?;
+                Some((start.wrapping_add(base), end.wrapping_add(base), may))
+            });
+            uninstrumented.extend(functions);
+            let found = calls.list.into_iter().map(|call| Site {
                 at: call.at.wrapping_add(base),
                 within: (call.within.0.wrapping_add(base), call.within.1.wrapping_add(base)),
                 library: match &call.target {
@@ -156,6 +175,7 @@ impl UnrecordedCalls {
             announced.extend(announcements(bytes).into_iter().map(|at| at.wrapping_add(base)));
         }
         sites.sort_by_key(|site| site.at);
+        uninstrumented.sort_unstable();
         let mut functions: Vec<(CodePosition, CodePosition)> = sites.iter().map(|site| site.within).collect();
         functions.sort_unstable();
         functions.dedup();
@@ -163,6 +183,7 @@ impl UnrecordedCalls {
             sites,
             functions,
             announced,
+            uninstrumented,
             synchronizes,
             pointed_to,
             paths: modules.iter().map(|module| module.path.clone()).collect(),
@@ -260,11 +281,13 @@ impl UnrecordedCalls {
     /// Whether any code may synchronize where nobody sees it.
     #[must_use]
     pub fn may_synchronize(&self) -> bool {
-        self.synchronizes.contains(&true) || self.sites.iter().any(|site| matches!(site.target, Target::Here(_)))
+        self.synchronizes.contains(&true)
+            || !self.uninstrumented.is_empty()
+            || self.sites.iter().any(|site| matches!(site.target, Target::Here(_)))
     }
 
     /// The code that may synchronize unseen between an event, the `at`-th of its thread, and the next.
-    fn hidden_behind(&self, trace: &Trace, order: &Excerpt<'_, EventId>, at: usize) -> Option<(usize, Passing)> {
+    fn hidden_behind(&self, trace: &Trace, order: &Excerpt<'_, EventId>, at: usize) -> Option<Suspected> {
         let (before, after) = (order.get(at), order.get(at + 1));
         // The lock's own code stands directly before what announces that it is taken, and directly behind what
         // announces that it is given back.
@@ -284,7 +307,7 @@ impl UnrecordedCalls {
                 Some((library, Passing::BOTH))
             }
         });
-        passing.reduce(|(library, passing), (_, further)| (library, passing.or(further)))
+        passing.fold(None, |found, passing| either(found, Some(passing)))
     }
 
     /// The library that a call through a pointer may lead to, if that may synchronize.
@@ -304,6 +327,15 @@ impl UnrecordedCalls {
             return None;
         }
         self.pointed_to.iter().position(|&pointed_to| pointed_to)
+    }
+
+    /// What unrecorded code at a position may do, if it may synchronize.
+    fn suspected(&self, pc: CodePosition) -> Option<Suspected> {
+        let below = self.uninstrumented.partition_point(|&(start, ..)| start <= pc);
+        let own = self.uninstrumented[..below].last().filter(|&&(_, end, _)| pc < end);
+        let library = || self.module_at(pc).filter(|&row| self.synchronizes[row]);
+        own.map(|&(.., suspected)| suspected)
+            .or_else(|| library().map(|row| (row, Passing::BOTH)))
     }
 
     fn module_at(&self, pc: CodePosition) -> Option<usize> {
@@ -330,7 +362,8 @@ impl UnrecordedCalls {
             }
         }
         // What lies between two code positions is the same each time, unless a pointer tells.
-        let mut known: HashMap<(CodePosition, CodePosition), Option<(usize, Passing)>> = HashMap::new();
+        let mut known: HashMap<(CodePosition, CodePosition), Option<Suspected>> = HashMap::new();
+        let called_back = CalledBack::of(trace.tables(), &|call_site| self.suspected(call_site));
         let threads = (0..trace.threads() as u32).map(ThreadId);
         let stretches = threads.map(|thread| {
             let order = trace.program_order(thread);
@@ -341,7 +374,7 @@ impl UnrecordedCalls {
                 .filter_map(|(at, pair)| {
                     let key = (trace.pc(pair.0), trace.pc(pair.1));
                     let of_library = owner.get(&thread).map(|&library| (library, Passing::BOTH));
-                    let (library, passing) = of_library.or_else(|| {
+                    let mut called = || {
                         if let Some(&found) = known.get(&key) {
                             return found;
                         }
@@ -351,6 +384,13 @@ impl UnrecordedCalls {
                             known.insert(key, found);
                         }
                         found
+                    };
+                    let (library, passing) = of_library.or_else(|| {
+                        let place = |event| (trace.pc(event), trace.stack(event));
+                        let back = called_back
+                            .as_ref()
+                            .and_then(|calls| calls.between(place(pair.0), place(pair.1)));
+                        either(called(), back)
                     })?;
                     Some(Hidden {
                         from: pair.0,

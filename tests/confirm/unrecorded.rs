@@ -203,6 +203,37 @@ int main(void)
 
 const FILL: &str = "void fill(int *room) { for (int i = 0; i < 4; i++) room[i] = i; }\n";
 
+const CALLS_BACK: &str = "static int held;
+void with_lock(void (*then)(void))
+{
+    while (__sync_val_compare_and_swap(&held, 0, 1)) { }
+    then();
+    __sync_lock_release(&held);
+}
+";
+
+const CALLS: &str = "void with_lock(void (*then)(void)) { then(); __asm__ volatile(\"\"); }\n";
+
+const CALLED_BACK: &str = "#include <pthread.h>
+void with_lock(void (*)(void));
+static int sum;
+static void add(void) { sum++; }
+static void *work(void *unused)
+{
+    with_lock(add);
+    return unused;
+}
+int main(void)
+{
+    pthread_t a, b;
+    pthread_create(&a, 0, work, 0);
+    pthread_create(&b, 0, work, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+";
+
 /// Builds a library without instrumentation and a program with it, records, and returns what `analyze` says, with its
 /// status.
 fn analyzed(folder: &Path, name: &str, library: &str, program: &str) -> (i32, Value) {
@@ -331,6 +362,19 @@ fn what_a_part_without_instrumentation_may_synchronize_is_not_told_as_proven() {
     );
     let fills = fills.replace("void hold(void);\nvoid let_go(void);", "void fill(int *);");
     let (status, results) = analyzed_with_part(&folder, "fills", ("c", FILL), &fills);
+    assert_eq!((status, open(&results)), (66, vec![("witnessed", "")]), "{results}");
+}
+
+#[test]
+fn what_unrecorded_code_orders_that_calls_back_is_not_told_as_proven() {
+    let folder = folder("unrecorded-back");
+    let doubted = vec![("unknown", "unrecorded synchronization")];
+    let (_, results) = analyzed(&folder, "back", CALLS_BACK, CALLED_BACK);
+    assert_eq!(open(&results), doubted, "{results}");
+    let (_, results) = analyzed_with_part(&folder, "part_back", ("c", CALLS_BACK), CALLED_BACK);
+    assert_eq!(open(&results), doubted, "{results}");
+    // What only calls back orders nothing.
+    let (status, results) = analyzed_with_part(&folder, "calls", ("c", CALLS), CALLED_BACK);
     assert_eq!((status, open(&results)), (66, vec![("witnessed", "")]), "{results}");
 }
 
