@@ -8,7 +8,7 @@
 //! down first. So each fact that is left is needed: without it, a schedule exists that keeps the rest.
 
 use super::linearize::linearize;
-use super::refine::{choose_other, write_down};
+use super::refine::{ROUND_PER_CLAUSE, choose_other, write_down};
 use super::replay::{Violation, violations};
 use super::z3_session::{Status, Z3Session};
 use crate::encode::{Encoder, FactId, Literal};
@@ -25,6 +25,10 @@ use z3::ast::Bool;
 /// Resource units to find out whether one fact can go: few, since what matters is an argument that
 /// a person can follow. A fact for which they do not suffice stays.
 const SHRINKING_BUDGET: u32 = 2_000_000;
+
+/// Budgets of a question that an explanation may spend in all. Where a word is changed hundreds of times, as a lock is,
+/// the proof names hundreds of facts, and to look at each took minutes. Those that are not looked at stay.
+const BUDGETS: u64 = 2;
 
 /// The smallest set of facts found that exclude a goal. `None` if the budget was
 /// spent, or the time came, before the race was excluded at all.
@@ -44,6 +48,7 @@ pub(super) fn minimal_facts(
         goal: goal.clone(),
         question: Vec::new(),
         until,
+        left: BUDGETS * u64::from(budget),
     };
     prover.question = prover.encoder.ends_in(goal);
     prover.begin();
@@ -73,6 +78,8 @@ struct Prover<'t> {
     question: Vec<Literal>,
     /// When to give up.
     until: Option<Instant>,
+    /// Resource units that may still be spent.
+    left: u64,
 }
 
 impl Prover<'_> {
@@ -91,7 +98,7 @@ impl Prover<'_> {
     /// or the budget does not tell.
     fn refute(&mut self, allowed: Option<&BTreeSet<FactId>>) -> Option<BTreeSet<FactId>> {
         loop {
-            if self.until.is_some_and(|until| Instant::now() >= until) {
+            if self.left == 0 || self.until.is_some_and(|until| Instant::now() >= until) {
                 return None;
             }
             self.assert_new();
@@ -105,7 +112,7 @@ impl Prover<'_> {
                 .filter_map(|fact| Some((*fact, self.trackers.get(fact)?.clone())));
             let tracked: Vec<(FactId, Bool)> = tracked.collect();
             let assumptions: Vec<Bool> = tracked.iter().map(|(_, tracker)| tracker.clone()).collect();
-            match self.z3.check(&assumptions) {
+            match self.check(&assumptions) {
                 Status::Unsatisfiable => {
                     let needed = self.z3.unsat_core();
                     let core = tracked.into_iter().filter(|(_, tracker)| needed.contains(tracker));
@@ -155,6 +162,15 @@ impl Prover<'_> {
                 return None;
             }
         }
+    }
+
+    fn check(&mut self, assumptions: &[Bool]) -> Status {
+        let counted = self.z3.spent();
+        let status = self.z3.check(assumptions);
+        let round = ROUND_PER_CLAUSE.saturating_mul(self.encoder.clauses().len() as u32);
+        let cost = self.z3.spent().wrapping_sub(counted).saturating_add(round);
+        self.left = self.left.saturating_sub(u64::from(cost));
+        status
     }
 
     fn assert_new(&mut self) {

@@ -20,7 +20,7 @@ const MAX_NEW_LITERALS: usize = 4_000_000;
 
 /// Resource units that a round costs beyond what Z3 counts, for each clause there is: to begin the search anew, to read
 /// the model, to replay it. The search alone would let a question go on for many times what its budget is worth.
-const ROUND_PER_CLAUSE: u32 = 8;
+pub(super) const ROUND_PER_CLAUSE: u32 = 8;
 
 /// At most this many interfering writes of a cell are written down at once; with more, only those
 /// that actually came between.
@@ -139,9 +139,8 @@ impl<'t> Session<'t> {
         answer
     }
 
-    /// The facts that exclude a goal, none of them superfluous, after
-    /// [`Answer::Infeasible`], among those that rest on these grounds. `None` if the budget does not suffice to find
-    /// them.
+    /// The facts that exclude a goal, none of them superfluous as far as the budget suffices to tell, after
+    /// [`Answer::Infeasible`], among those that rest on these grounds. `None` if it does not suffice to find them.
     #[must_use]
     pub fn explain(&self, grounds: Grounds, goal: &Goal) -> Option<Vec<Fact>> {
         core::minimal_facts(self.empty.afresh(), grounds, self.budget, self.until, goal)

@@ -1,7 +1,8 @@
 //! Questions one after another, put to the same session.
 
+use super::z3_session::Z3Session;
 use super::{Answer, Session};
-use crate::prune::MustHappenBefore;
+use crate::prune::{Grounds, MustHappenBefore};
 use crate::schedule::Goal;
 use crate::trace::{EventId, MemoryOrder, Sections, ThreadId, Trace};
 use trace_format::{Event, MemRange, Op, StackId, Tables, ThreadInfo};
@@ -56,4 +57,18 @@ fn a_question_after_one_that_ran_out_of_budget_is_asked_in_full() {
         }
     }
     assert!(gave_up, "the budget is too large for this test");
+}
+
+#[test]
+fn an_explanation_costs_no_more_than_a_few_questions_however_many_facts_it_needs() {
+    let (trace, writes) = under_spin_lock(4, 20);
+    let (order, sections) = (MustHappenBefore::of(&trace), Sections::of(&trace));
+    let budget = 1_000_000;
+    let session = Session::new(&trace, &order, &sections, budget);
+    let meter = Z3Session::new(budget);
+    let before = meter.spent();
+    let last = &writes[writes.len() - 2..];
+    let _facts = session.explain(Grounds::Outcomes, &Goal::race(last[0], last[1]));
+    let spent = meter.spent().wrapping_sub(before);
+    assert!(spent <= 3 * budget, "{spent} resource units for an explanation");
 }
