@@ -12,8 +12,10 @@ use crate::prune::MustHappenBefore;
 use crate::schedule::{Goal, Schedule, beginning_of, slices_of};
 use crate::semantics::memory::seen_after;
 use crate::semantics::{self, InOrder};
-use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes, explanations};
-use hashbrown::{HashMap, HashSet};
+use crate::trace::{
+    CellId, EventId, EventSet, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes, explanations,
+};
+use hashbrown::HashMap;
 use std::collections::BTreeSet;
 
 /// The schedule of a feasible prefix, in an order that works, that ends in `goal`.
@@ -228,7 +230,8 @@ type Edges = (HashMap<EventId, Vec<EventId>>, HashMap<EventId, u32>);
 /// What has to keep its order: successors of each event in other threads, and how many such edges
 /// come into each.
 fn dependencies(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId]) -> Edges {
-    let inside: HashSet<EventId> = prefix.iter().copied().collect();
+    let mut inside = EventSet::none_of(trace.len());
+    prefix.iter().for_each(|&event| inside.insert(event));
     let mut edges = Dependencies {
         trace,
         after: HashMap::new(),
@@ -237,23 +240,26 @@ fn dependencies(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId]) -> 
     let mut cells: HashMap<CellId, Shared> = HashMap::new();
     let mut objects: HashMap<ObjectId, Shared> = HashMap::new();
     for &event in prefix {
-        for from in order.incoming(event).filter(|from| inside.contains(from)) {
+        for from in order.incoming(event).filter(|&from| inside.has(from)) {
             edges.add(from, event);
         }
         match trace.op(event) {
             Op::Access => {
                 let access = trace.access(event).expect("an access");
-                for used in trace.uses(access) {
+                // Of what is not contested, no two threads' accesses have to keep their order.
+                let contested = trace.is_contested(event).then(|| trace.uses(access));
+                let contested = contested.into_iter().flatten();
+                for used in contested.filter(|used| trace.cell(used.cell).contested()) {
                     cells
                         .entry(used.cell)
                         .or_default()
                         .step(&mut edges, event, access.kind.writes());
                 }
                 for (last, first) in trace.pinned_between(event) {
-                    for from in last.into_iter().filter(|from| inside.contains(from)) {
+                    for from in last.into_iter().filter(|&from| inside.has(from)) {
                         edges.add(from, event);
                     }
-                    for to in first.into_iter().filter(|to| inside.contains(to)) {
+                    for to in first.into_iter().filter(|&to| inside.has(to)) {
                         edges.add(event, to);
                     }
                 }
