@@ -5,6 +5,8 @@
 //! bits, and most steps add what is known. So all sums of a function are kept in as many bytes as the farthest one
 //! takes, mostly one, and the greatest ones only where they are not the least.
 
+use std::ops::Range;
+
 /// The least and the greatest of some numbers.
 pub(super) type Span = (i128, i128);
 
@@ -36,12 +38,19 @@ impl Sums {
     }
 
     /// That of so many steps.
+    #[inline]
     pub(super) fn get(&self, steps: usize) -> Span {
         let least = self.least.get(steps);
         (
             least,
             self.greatest.as_ref().map_or(least, |greatest| greatest.get(steps)),
         )
+    }
+
+    /// The least and the greatest of those of some numbers of steps, of which there is one at least.
+    pub(super) fn within(&self, steps: Range<usize>) -> Span {
+        let greatest = self.greatest.as_ref().unwrap_or(&self.least);
+        (self.least.least(steps.clone()), greatest.greatest(steps))
     }
 
     /// The least and the greatest of all.
@@ -74,6 +83,7 @@ impl Numbers {
         }
     }
 
+    #[inline]
     fn get(&self, place: usize) -> i128 {
         match self {
             Numbers::One(numbers) => numbers[place].into(),
@@ -82,6 +92,32 @@ impl Numbers {
             Numbers::Any(numbers) => numbers[place],
         }
     }
+
+    fn least(&self, places: Range<usize>) -> i128 {
+        match self {
+            Numbers::One(numbers) => least(&numbers[places]),
+            Numbers::Two(numbers) => least(&numbers[places]),
+            Numbers::Four(numbers) => least(&numbers[places]),
+            Numbers::Any(numbers) => least(&numbers[places]),
+        }
+    }
+
+    fn greatest(&self, places: Range<usize>) -> i128 {
+        match self {
+            Numbers::One(numbers) => greatest(&numbers[places]),
+            Numbers::Two(numbers) => greatest(&numbers[places]),
+            Numbers::Four(numbers) => greatest(&numbers[places]),
+            Numbers::Any(numbers) => greatest(&numbers[places]),
+        }
+    }
+}
+
+fn least<T: Copy + Ord + Into<i128>>(numbers: &[T]) -> i128 {
+    numbers.iter().copied().min().map_or(0, Into::into)
+}
+
+fn greatest<T: Copy + Ord + Into<i128>>(numbers: &[T]) -> i128 {
+    numbers.iter().copied().max().map_or(0, Into::into)
 }
 
 #[cfg(test)]
@@ -93,6 +129,10 @@ mod tests {
         let sums = Sums::of(spans.iter().copied());
         for (steps, &span) in spans.iter().enumerate() {
             assert_eq!(sums.get(steps), span, "of {spans:?}");
+            for until in steps + 1..=spans.len() {
+                let some = spans[steps..until].iter().copied().reduce(hull);
+                assert_eq!(Some(sums.within(steps..until)), some, "{steps}..{until} of {spans:?}");
+            }
         }
         assert_eq!(Some(sums.all()), spans.iter().copied().reduce(hull));
         sums

@@ -379,19 +379,12 @@ impl Steps {
 
     /// The least and the greatest of these for some numbers of writes; bounds of them if they are many.
     fn span(&self, part: usize, begun: usize, writes: Range<usize>) -> Span {
-        let (begin, all) = (self.sums[part].get(begun), self.sums[part].all());
-        let all = (all.0 - begin.0, all.1 - begin.1);
-        if writes.len() > MAX_LOOKED_AT {
-            return all;
-        }
-        let mut found = self.sum(part, begun, writes.start);
-        for done in writes.skip(1) {
-            if found == all {
-                break;
-            }
-            found = hull(found, self.sum(part, begun, done));
-        }
-        found
+        let (sums, begin) = (&self.sums[part], self.sums[part].get(begun));
+        let span = match writes.len() > MAX_LOOKED_AT {
+            true => sums.all(),
+            false => sums.within(writes),
+        };
+        (span.0 - begin.0, span.1 - begin.1)
     }
 }
 
