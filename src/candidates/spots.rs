@@ -113,10 +113,12 @@ pub(super) struct Spots {
     numbered: Marks,
     /// By the number of a cell, where its rows of `parts` begin; at the end, where the last one's end.
     starts: Column,
-    /// Cell by cell, the spots of its accesses, and where those at each begin; at the end, where the last ones end.
+    /// Cell by cell, the spots of its accesses, and where those at each are.
     parts: Parts,
-    /// Cell by cell, and for each spot by spot, in the order of π.
+    /// Cell by cell, and for each spot by spot, in the order of π; once for neighbors with the same ones at a spot.
     accesses: Column<EventId>,
+    /// Until no cell follows.
+    neighbor: Neighbor,
     pub(super) pairs: Vec<SpotPair>,
     numbers: HashMap<(u32, u32), u32>,
     /// Whether pairs count only the cells that are freed at one of the two.
@@ -125,28 +127,56 @@ pub(super) struct Spots {
 
 const NONE: u32 = u32::MAX;
 
-/// Rows: a spot, and where its accesses begin.
+/// Rows: a spot, where its accesses end, and how many there are. Ends of neighbors are near to each other, though some
+/// have many accesses.
 #[derive(Default)]
 struct Parts {
     spots: Column,
-    starts: Column,
+    ends: Column,
+    counts: Column,
 }
 
 impl Parts {
-    fn push(&mut self, spot: u32, start: u32) {
+    fn push(&mut self, spot: u32, end: u32, count: u32) {
         self.spots.push(spot);
-        self.starts.push(start);
+        self.ends.push(end);
+        self.counts.push(count);
+    }
+
+    fn end(&mut self) {
+        self.spots.end();
+        self.ends.end();
+        self.counts.end();
     }
 
     fn len(&self) -> usize {
         self.spots.len()
     }
 
-    /// The accesses of a row: until those of the next one begin.
+    /// The accesses of a row.
     fn accesses(&self, row: usize) -> Range<usize> {
-        self.starts.at(row) as usize..self.starts.at(row + 1) as usize
+        let end = self.ends.at(row) as usize;
+        end - self.counts.at(row) as usize..end
     }
 }
+
+/// The cell that came last. What copies or clears a block touches many cells in one step, while few accesses of other
+/// spots do: at the former, neighbors have the same accesses.
+#[derive(Default)]
+struct Neighbor {
+    /// Its spots, where the accesses at each end among those of all cells, and where they are among its own.
+    parts: Vec<(u32, u32, Range<usize>)>,
+    accesses: Vec<EventId>,
+    /// Room for those of the next one.
+    next: Vec<(u32, u32, Range<usize>)>,
+}
+
+/// How far back among all accesses those of a neighbor may end to be told of again: farther ends would take more bits
+/// than a few accesses do.
+const NEAR: usize = if cfg!(test) { 8 } else { 1 << 10 };
+
+/// So many are told of again however far back they are.
+const MANY: usize = if cfg!(test) { 4 } else { 64 };
 
 /// Is given a cell, and its accesses at two spots.
 type EachCell<'e> = dyn FnMut(u32, Excerpt<'_, EventId>, Excerpt<'_, EventId>) -> ControlFlow<()> + 'e;
@@ -173,26 +203,49 @@ impl Spots {
     pub(super) fn push_cell(&mut self, cell: usize, parts: &[(u32, u32)], accesses: &[EventId]) {
         self.numbered.skip_to(cell as u32);
         self.numbered.push(true);
-        let all = u32::try_from(self.accesses.len() + accesses.len());
-        let mut from = all.expect("a trace has fewer accesses of cells") - accesses.len() as u32;
+        let Neighbor {
+            parts: before,
+            accesses: there,
+            next,
+        } = &mut self.neighbor;
+        let mut others = before.drain(..).peekable();
+        let mut until = 0;
         for &(spot, count) in parts {
             let of = &mut self.list[spot as usize].of;
             *of = match *of {
                 Of::Nobody => Of::One(self.parts.len() as u32),
                 Of::One(_) | Of::Several => Of::Several,
             };
-            self.parts.push(spot, from);
-            from += count;
+            let places = until..until + count as usize;
+            until = places.end;
+            let here = &accesses[places.clone()];
+            while others.next_if(|(other, ..)| *other < spot).is_some() {}
+            let other = others.next_if(|(other, ..)| *other == spot);
+            let same = other.filter(|(_, end, places)| {
+                let is_near = here.len() >= MANY || self.accesses.len() - *end as usize <= NEAR;
+                is_near && there[places.clone()] == *here
+            });
+            let end = same.map_or_else(
+                || {
+                    here.iter().for_each(|&access| self.accesses.push(access));
+                    u32::try_from(self.accesses.len()).expect("a trace has fewer accesses of cells")
+                },
+                |(_, end, _)| end,
+            );
+            self.parts.push(spot, end, count);
+            next.push((spot, end, places));
         }
+        drop(others);
+        std::mem::swap(before, next);
+        there.clear();
+        there.extend_from_slice(accesses);
         self.starts.push(self.parts.len() as u32);
-        accesses.iter().for_each(|&access| self.accesses.push(access));
     }
 
     /// No cell follows.
     pub(super) fn end_cells(&mut self) {
-        self.parts.push(0, self.accesses.len() as u32);
-        self.parts.spots.end();
-        self.parts.starts.end();
+        self.neighbor = Neighbor::default();
+        self.parts.end();
         self.accesses.end();
         self.starts.end();
         tracing::debug!(
@@ -530,4 +583,48 @@ pub(super) fn first_from(len: usize, from: usize, holds: impl Fn(usize) -> bool)
         }
     }
     low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Spot, Spots};
+    use crate::trace::{AccessKind, EventId, ThreadId};
+
+    #[test]
+    fn neighbors_with_the_same_accesses_have_them_once() {
+        const SPOTS: u32 = 6;
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut spots = Spots::none();
+        let key = |spot| (ThreadId(spot), 1, AccessKind::Write.part());
+        spots.list.extend((0..SPOTS).map(|spot| Spot::new(key(spot))));
+        // Some of a cell's accesses are not those of its neighbor; many are, and many again farther back.
+        let mut lists = [(); SPOTS as usize].map(|()| Vec::new());
+        let (mut cells, mut all) = (Vec::new(), 0);
+        for cell in 0..500 {
+            for list in &mut lists {
+                if random.u32(0..4) == 0 {
+                    let count = random.u32(0..12);
+                    let first = random.u32(0..1000);
+                    *list = (0..count).map(|at| EventId(first + at * at)).collect();
+                }
+            }
+            let there = (0..SPOTS).zip(&lists).filter(|(_, list)| !list.is_empty());
+            let parts: Vec<(u32, u32)> = there.map(|(spot, list)| (spot, list.len() as u32)).collect();
+            let accesses = lists.concat();
+            spots.push_cell(2 * cell, &parts, &accesses);
+            all += accesses.len();
+            cells.push(lists.clone());
+        }
+        spots.end_cells();
+        for (cell, lists) in (0..).zip(&cells) {
+            for (spot, list) in (0..SPOTS).zip(lists) {
+                assert!(
+                    spots.at(cell, spot).eq(list.iter().copied()),
+                    "spot {spot} of cell {cell}"
+                );
+            }
+        }
+        let kept = spots.accesses.len();
+        assert!(kept < all / 2 && kept > all / 8, "{kept} of {all}");
+    }
 }

@@ -16,6 +16,7 @@ mod lock_history;
 mod lockset;
 mod must_happen_before;
 mod needed_by_all;
+mod sums;
 mod unique_writers;
 mod variable_locks;
 mod words;

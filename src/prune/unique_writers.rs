@@ -330,6 +330,7 @@ impl<'t> Search<'t> {
             }
             needed = needed.extended(self.trace, edges, [], &mut |_, _| Vec::new());
         }
+        drop(words);
         if let Some(edges) = needed_by_all::edges(self.trace, self.writers, &needed, &self.open) {
             needed = needed.extended(self.trace, edges, [], &mut |_, _| Vec::new());
         }

@@ -19,9 +19,11 @@
 //!
 //! What threads change under one lock, by plain reads and writes, [is such a word, too](guarded).
 
+use super::sums::{Span, Sums, hull};
 use super::{Edge, MustHappenBefore, guarded};
 use crate::trace::{Access, AccessKind, CellId, EventId, Sections, ThreadId, Trace, Writers};
 use hashbrown::{HashMap, HashSet};
+use std::iter;
 use std::ops::Range;
 
 /// Writes of a word; one with more is left out.
@@ -63,9 +65,6 @@ impl Part {
     }
 }
 
-/// The least and the greatest of some numbers.
-type Span = (i128, i128);
-
 fn plus(a: Span, b: Span) -> Span {
     (a.0 + b.0, a.1 + b.1)
 }
@@ -78,10 +77,6 @@ fn meet(a: Span, b: Span) -> bool {
     a.0 <= b.1 && b.0 <= a.1
 }
 
-fn hull(a: Span, b: Span) -> Span {
-    (a.0.min(b.0), a.1.max(b.1))
-}
-
 /// What a thread does to a word.
 #[derive(Debug)]
 pub struct Steps {
@@ -92,9 +87,7 @@ pub struct Steps {
     places: Vec<u32>,
     /// By part: after so many of its writes, what they have added: the sum of the least, and that of the greatest that
     /// each may add.
-    sums: Vec<Vec<Span>>,
-    /// By part: the least and the greatest of these.
-    all: Vec<Span>,
+    sums: Vec<Sums>,
 }
 
 /// A word.
@@ -353,23 +346,17 @@ impl Steps {
     fn of(trace: &Trace, thread: ThreadId, steps: &[&Step], parts: &[Part], bounds: &[Span]) -> Steps {
         let sums = parts.iter().zip(bounds).map(|(&part, &bounds)| {
             let of = |value: Option<u64>| value.map_or(bounds, |value| (part.of(value), part.of(value)));
-            let mut sums = Vec::with_capacity(steps.len() + 1);
-            sums.push((0, 0));
-            for (place, step) in steps.iter().enumerate() {
-                sums.push(plus(sums[place], minus(of(step.left), of(step.read))));
-            }
-            sums
+            let added = steps.iter().scan((0, 0), move |sum, step| {
+                *sum = plus(*sum, minus(of(step.left), of(step.read)));
+                Some(*sum)
+            });
+            Sums::of(iter::once((0, 0)).chain(added))
         });
-        let sums: Vec<Vec<Span>> = sums.collect();
         Steps {
             thread,
             writes: steps.iter().map(|step| step.event).collect(),
             places: steps.iter().map(|step| trace.place(step.event)).collect(),
-            all: sums
-                .iter()
-                .map(|sums| sums.iter().copied().fold((0, 0), hull))
-                .collect(),
-            sums,
+            sums: sums.collect(),
         }
     }
 
@@ -385,26 +372,19 @@ impl Steps {
 
     /// What its writes have added to a part, from the one behind so many of them until it has done so many.
     fn sum(&self, part: usize, begun: usize, writes: usize) -> Span {
-        let (from, until) = (self.sums[part][begun], self.sums[part][writes]);
+        let (from, until) = (self.sums[part].get(begun), self.sums[part].get(writes));
         // Either is a sum of the writes' spans, end by end.
         (until.0 - from.0, until.1 - from.1)
     }
 
     /// The least and the greatest of these for some numbers of writes; bounds of them if they are many.
     fn span(&self, part: usize, begun: usize, writes: Range<usize>) -> Span {
-        let begin = self.sums[part][begun];
-        let all = (self.all[part].0 - begin.0, self.all[part].1 - begin.1);
-        if writes.len() > MAX_LOOKED_AT {
-            return all;
-        }
-        let mut found = self.sum(part, begun, writes.start);
-        for done in writes.skip(1) {
-            if found == all {
-                break;
-            }
-            found = hull(found, self.sum(part, begun, done));
-        }
-        found
+        let (sums, begin) = (&self.sums[part], self.sums[part].get(begun));
+        let span = match writes.len() > MAX_LOOKED_AT {
+            true => sums.all(),
+            false => sums.within(writes),
+        };
+        (span.0 - begin.0, span.1 - begin.1)
     }
 }
 

@@ -12,8 +12,11 @@ use crate::prune::MustHappenBefore;
 use crate::schedule::{Goal, Schedule, beginning_of, slices_of};
 use crate::semantics::memory::seen_after;
 use crate::semantics::{self, InOrder};
-use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes, explanations};
-use hashbrown::{HashMap, HashSet};
+use crate::trace::{
+    CellId, EventId, EventSet, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes, explanations,
+};
+use columns::Excerpt;
+use hashbrown::HashMap;
 use std::collections::BTreeSet;
 
 /// The schedule of a feasible prefix, in an order that works, that ends in `goal`.
@@ -179,17 +182,20 @@ fn needed_events(
 /// Reorders `prefix` so that threads run long, keeping the order of events that depend on each other.
 fn run_long(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId]) -> Vec<EventId> {
     let (mut after, mut blocked) = dependencies(trace, order, prefix);
-    let mut queues: Vec<Vec<EventId>> = vec![Vec::new(); trace.threads()];
-    for &event in prefix {
-        queues[trace.thread(event).index()].push(event);
-    }
+    // Of each thread, a prefix has the first events.
+    let mut counts = vec![0; trace.threads()];
+    prefix
+        .iter()
+        .for_each(|&event| counts[trace.thread(event).index()] += 1);
+    let order_of = |(thread, &count)| trace.program_order(thread).until(count);
+    let queues: Vec<Excerpt<'_, EventId>> = (0..).map(ThreadId).zip(&counts).map(order_of).collect();
     let mut next: Vec<usize> = vec![0; queues.len()];
     let mut done = Vec::with_capacity(prefix.len());
     while done.len() < prefix.len() {
         // The thread that can run longest now; one that can finish altogether beats all others.
         let best = (0..queues.len())
             .filter_map(|thread| {
-                let length = run_length(&queues[thread][next[thread]..], &after, &blocked);
+                let length = run_length(queues[thread].from(next[thread]), &after, &blocked);
                 let finishes = next[thread] + length == queues[thread].len();
                 (length > 0).then_some((finishes, length, std::cmp::Reverse(thread)))
             })
@@ -198,7 +204,7 @@ fn run_long(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId]) -> Vec<
             debug_assert!(false, "dependencies of a sequence are acyclic");
             return prefix.to_vec();
         };
-        for &event in &queues[thread][next[thread]..next[thread] + length] {
+        for event in queues[thread].excerpt(next[thread]..next[thread] + length) {
             done.push(event);
             for later in after.remove(&event).unwrap_or_default() {
                 *blocked.entry(later).or_default() -= 1;
@@ -210,17 +216,22 @@ fn run_long(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId]) -> Vec<
 }
 
 /// How many of a thread's next events can run without anybody else.
-fn run_length(queue: &[EventId], after: &HashMap<EventId, Vec<EventId>>, blocked: &HashMap<EventId, u32>) -> usize {
+fn run_length(
+    queue: Excerpt<'_, EventId>,
+    after: &HashMap<EventId, Vec<EventId>>,
+    blocked: &HashMap<EventId, u32>,
+) -> usize {
+    let all = queue.len();
     let mut lifted: HashMap<EventId, u32> = HashMap::new();
-    for (length, event) in queue.iter().enumerate() {
-        if blocked.get(event).copied().unwrap_or(0) > lifted.get(event).copied().unwrap_or(0) {
+    for (length, event) in queue.enumerate() {
+        if blocked.get(&event).copied().unwrap_or(0) > lifted.get(&event).copied().unwrap_or(0) {
             return length;
         }
-        for &later in after.get(event).into_iter().flatten() {
+        for &later in after.get(&event).into_iter().flatten() {
             *lifted.entry(later).or_default() += 1;
         }
     }
-    queue.len()
+    all
 }
 
 type Edges = (HashMap<EventId, Vec<EventId>>, HashMap<EventId, u32>);
@@ -228,32 +239,37 @@ type Edges = (HashMap<EventId, Vec<EventId>>, HashMap<EventId, u32>);
 /// What has to keep its order: successors of each event in other threads, and how many such edges
 /// come into each.
 fn dependencies(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId]) -> Edges {
-    let inside: HashSet<EventId> = prefix.iter().copied().collect();
+    let mut inside = EventSet::none_of(trace.len());
+    prefix.iter().for_each(|&event| inside.insert(event));
     let mut edges = Dependencies {
         trace,
         after: HashMap::new(),
         blocked: HashMap::new(),
+        looks: Looks::default(),
     };
     let mut cells: HashMap<CellId, Shared> = HashMap::new();
     let mut objects: HashMap<ObjectId, Shared> = HashMap::new();
     for &event in prefix {
-        for from in order.incoming(event).filter(|from| inside.contains(from)) {
+        for from in order.incoming(event).filter(|&from| inside.has(from)) {
             edges.add(from, event);
         }
         match trace.op(event) {
             Op::Access => {
                 let access = trace.access(event).expect("an access");
-                for used in trace.uses(access) {
+                // Of what is not contested, no two threads' accesses have to keep their order.
+                let contested = trace.is_contested(event).then(|| trace.uses(access));
+                let contested = contested.into_iter().flatten();
+                for used in contested.filter(|used| trace.cell(used.cell).contested()) {
                     cells
                         .entry(used.cell)
                         .or_default()
                         .step(&mut edges, event, access.kind.writes());
                 }
                 for (last, first) in trace.pinned_between(event) {
-                    for from in last.into_iter().filter(|from| inside.contains(from)) {
+                    for from in last.into_iter().filter(|&from| inside.has(from)) {
                         edges.add(from, event);
                     }
-                    for to in first.into_iter().filter(|to| inside.contains(to)) {
+                    for to in first.into_iter().filter(|&to| inside.has(to)) {
                         edges.add(event, to);
                     }
                 }
@@ -277,6 +293,7 @@ struct Dependencies<'t> {
     trace: &'t Trace,
     after: HashMap<EventId, Vec<EventId>>,
     blocked: HashMap<EventId, u32>,
+    looks: Looks,
 }
 
 impl Dependencies<'_> {
@@ -288,26 +305,60 @@ impl Dependencies<'_> {
     }
 }
 
-/// Steps on something shared: those that only look commute with each other.
-#[derive(Default)]
+/// Steps on something shared: those that only look commute with each other. A long prefix steps on a million cells.
+#[derive(Clone, Copy, Default)]
 struct Shared {
-    changed: Option<EventId>,
-    looked: Vec<EventId>,
+    /// The number of the event that changed it last and one, or 0.
+    changed: u32,
+    /// Where the last of those is that have looked at it since, in the list of all, and one, or 0.
+    looked: u32,
 }
 
 impl Shared {
     fn step(&mut self, edges: &mut Dependencies<'_>, event: EventId, changes: bool) {
-        if let Some(changed) = self.changed {
-            edges.add(changed, event);
+        if let Some(changed) = self.changed.checked_sub(1) {
+            edges.add(EventId(changed), event);
         }
         if changes {
-            for looked in self.looked.drain(..) {
+            while let Some(looked) = edges.looks.pop(&mut self.looked) {
                 edges.add(looked, event);
             }
-            self.changed = Some(event);
+            self.changed = event.0 + 1;
         } else {
-            self.looked.push(event);
+            edges.looks.push(&mut self.looked, event);
         }
+    }
+}
+
+/// Stacks of events that have looked at something, all in one list: each with where the next one of its stack is and
+/// one, or 0. A stack is known by its top, numbered in the same way.
+#[derive(Default)]
+struct Looks {
+    list: Vec<(EventId, u32)>,
+    /// The stack of rows that are not in use.
+    unused: u32,
+}
+
+impl Looks {
+    fn push(&mut self, top: &mut u32, event: EventId) {
+        let row = (event, *top);
+        *top = match self.unused.checked_sub(1) {
+            Some(unused) => {
+                let next = std::mem::replace(&mut self.list[unused as usize], row).1;
+                std::mem::replace(&mut self.unused, next)
+            }
+            None => {
+                self.list.push(row);
+                self.list.len() as u32
+            }
+        };
+    }
+
+    fn pop(&mut self, top: &mut u32) -> Option<EventId> {
+        let (event, next) = &mut self.list[top.checked_sub(1)? as usize];
+        let popped = std::mem::replace(top, *next);
+        *next = std::mem::replace(&mut self.unused, popped);
+        Some(*event)
     }
 }
 
@@ -366,5 +417,63 @@ mod tests {
         assert_eq!(of(2, &[3, 4]), (2, woken), "event 2 is left out");
         assert_eq!(of(2, &[2, 3, 4]), (5, Vec::new()));
         assert_eq!(of(5, &[]), (5, Vec::new()));
+    }
+
+    #[test]
+    fn looks_are_kept_apart_and_each_is_popped_once() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let (mut looks, mut tops) = (Looks::default(), [0_u32; 5]);
+        let mut expected: [Vec<EventId>; 5] = Default::default();
+        let mut most = 0;
+        for number in 0..5000 {
+            let of = random.usize(0..5);
+            if random.u32(0..8) > 0 {
+                looks.push(&mut tops[of], EventId(number));
+                expected[of].push(EventId(number));
+            } else {
+                while let Some(event) = looks.pop(&mut tops[of]) {
+                    assert_eq!(expected[of].pop(), Some(event));
+                }
+                assert!(expected[of].is_empty());
+            }
+            most = most.max(expected.iter().map(Vec::len).sum());
+        }
+        assert_eq!(looks.list.len(), most, "rows are used again");
+    }
+
+    #[test]
+    fn whose_accesses_depend_on_others_runs_behind_these() {
+        let mem = |addr| MemRange { addr, size: 4 };
+        let write = |addr| FileOp::Write {
+            mem: mem(addr),
+            value: 1,
+        };
+        let read = |addr| FileOp::Read {
+            mem: mem(addr),
+            value: 1,
+        };
+        // By turns, without need; then what both read, one writes.
+        let events = [
+            (0, write(0x10)),
+            (1, write(0x20)),
+            (0, read(0x10)),
+            (1, write(0x30)),
+            (0, read(0x30)),
+            (2, read(0x30)),
+            (1, read(0x20)),
+            (1, write(0x30)),
+            (0, write(0x40)),
+        ];
+        let event = |&(thread, op): &(u32, FileOp)| Event {
+            thread: ThreadId(thread),
+            pc: 1,
+            stack: StackId::EMPTY,
+            op,
+        };
+        let trace = Trace::from_events(Tables::default(), &events.iter().map(event).collect::<Vec<_>>());
+        let order = MustHappenBefore::of(&trace);
+        let prefix: Vec<EventId> = trace.events().collect();
+        let done: Vec<u32> = run_long(&trace, &order, &prefix).iter().map(|event| event.0).collect();
+        assert_eq!(done, [1, 3, 0, 2, 4, 8, 5, 6, 7]);
     }
 }
