@@ -89,7 +89,7 @@ impl Words<'_> {
             )],
             Refutation::Core(facts) if facts.is_empty() => {
                 vec![
-                    "its facts were not computed; --explanations all computes them, in traces of up to 50,000 events"
+                    "its facts were not computed; --explanations all, and where that does not suffice a larger --budget, computes them, in traces of up to 50,000 events"
                         .to_owned(),
                 ]
             }

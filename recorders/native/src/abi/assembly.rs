@@ -6,8 +6,7 @@
 
 use crate::abi::access::not_recorded;
 use crate::abi::atomics::{give_way_if_spinning, is_spinning, note_load, thread_fence};
-use crate::abi::wide_atomics;
-use crate::events::pending;
+use crate::abi::wide_atomics::{self, enter_for_part, push_part};
 use crate::events::variable::SEQUENTIALLY_CONSISTENT;
 use crate::platform::memory::load;
 use crate::platform::processor;
@@ -166,7 +165,7 @@ fn give_way_before() {
 
 fn loads(addr: usize, size: usize, pc: usize) {
     let intent = || Intent::of(Access::one(pc, kind::ATOMIC_LOAD, addr, size));
-    let Some(inside) = RuntimeGuard::enter_to_record(intent) else {
+    let Some(inside) = enter_for_part(addr, intent) else {
         return not_recorded();
     };
     push_load(&inside, addr, size, ACQUIRE, pc);
@@ -174,28 +173,36 @@ fn loads(addr: usize, size: usize, pc: usize) {
 
 fn push_load(inside: &RuntimeGuard, addr: usize, size: usize, order: u8, pc: usize) {
     let value = load(addr, size);
-    pending::push(Record::AtomicLoad {
-        pc: pc as u64,
-        addr: addr as u64,
-        size: size as u8,
-        order,
-        value,
-    });
+    push_part(
+        addr,
+        pc,
+        Record::AtomicLoad {
+            pc: pc as u64,
+            addr: addr as u64,
+            size: size as u8,
+            order,
+            value,
+        },
+    );
     note_load(inside.thread(), addr, pc, value);
 }
 
 fn stores(addr: usize, size: usize, value: u64, pc: usize) {
     let intent = || Intent::of(Access::one(pc, kind::ATOMIC_STORE, addr, size));
-    if RuntimeGuard::enter_to_record(intent).is_none() {
+    if enter_for_part(addr, intent).is_none() {
         return not_recorded();
     }
-    pending::push(Record::AtomicStore {
-        pc: pc as u64,
-        addr: addr as u64,
-        size: size as u8,
-        order: RELEASE,
-        value,
-    });
+    push_part(
+        addr,
+        pc,
+        Record::AtomicStore {
+            pc: pc as u64,
+            addr: addr as u64,
+            size: size as u8,
+            order: RELEASE,
+            value,
+        },
+    );
 }
 
 fn modifies(instruction: Instruction, addr: usize, frame: &Frame, pc: usize) {
@@ -204,21 +211,25 @@ fn modifies(instruction: Instruction, addr: usize, frame: &Frame, pc: usize) {
         Operation::CompareExchange => intent::COMPARISON,
         _ => kind::ATOMIC_RMW,
     };
-    let Some(inside) = RuntimeGuard::enter_to_record(|| Intent::of(Access::one(pc, kind, addr, size))) else {
+    let Some(inside) = enter_for_part(addr, || Intent::of(Access::one(pc, kind, addr, size))) else {
         return not_recorded();
     };
     let read = load(addr, size);
     let Some(written) = new_value(instruction, read, frame) else {
         return push_load(&inside, addr, size, SEQUENTIALLY_CONSISTENT, pc);
     };
-    pending::push(Record::AtomicRmw {
-        pc: pc as u64,
-        addr: addr as u64,
-        size: size as u8,
-        order: SEQUENTIALLY_CONSISTENT,
-        read,
-        written,
-    });
+    push_part(
+        addr,
+        pc,
+        Record::AtomicRmw {
+            pc: pc as u64,
+            addr: addr as u64,
+            size: size as u8,
+            order: SEQUENTIALLY_CONSISTENT,
+            read,
+            written,
+        },
+    );
     if read == written {
         note_load(inside.thread(), addr, pc, read);
     }

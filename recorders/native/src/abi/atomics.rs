@@ -4,6 +4,7 @@
 //! one sequentially consistent run; the order that was asked for is recorded.
 
 use crate::abi::access::not_recorded;
+use crate::abi::wide_atomics::{enter_for_part, push_part};
 use crate::events::pending;
 use crate::events::picture::export_shown;
 use crate::runtime::faults::touch;
@@ -72,20 +73,24 @@ macro_rules! width {
 
             pub unsafe extern "C" fn load(addr: usize, order: i32, pc: usize) -> $int {
                 touch::<{ $size }>(addr, pc);
-                let inside = RuntimeGuard::enter_to_record(|| atomic(kind::ATOMIC_LOAD, addr, pc));
+                let inside = enter_for_part(addr, || atomic(kind::ATOMIC_LOAD, addr, pc));
                 let value = at(addr).load(SeqCst);
                 match &inside {
                     Some(inside) => {
                         let value = u64::from(value);
                         let order = order_code(order);
                         let (addr64, pc64) = (addr as u64, pc as u64);
-                        pending::push(Record::AtomicLoad {
-                            pc: pc64,
-                            addr: addr64,
-                            size: $size,
-                            order,
-                            value,
-                        });
+                        push_part(
+                            addr,
+                            pc,
+                            Record::AtomicLoad {
+                                pc: pc64,
+                                addr: addr64,
+                                size: $size,
+                                order,
+                                value,
+                            },
+                        );
                         maybe_spinning(inside, addr, pc, value);
                     }
                     None => not_recorded(),
@@ -95,39 +100,43 @@ macro_rules! width {
 
             pub unsafe extern "C" fn store(addr: usize, value: $int, order: i32, pc: usize) {
                 touch::<{ $size }>(addr, pc);
-                let inside = RuntimeGuard::enter_to_record(|| atomic(kind::ATOMIC_STORE, addr, pc));
+                let inside = enter_for_part(addr, || atomic(kind::ATOMIC_STORE, addr, pc));
                 at(addr).store(value, SeqCst);
                 if inside.is_none() {
                     return not_recorded();
                 }
-                let (pc, addr, value) = (pc as u64, addr as u64, u64::from(value));
-                pending::push(Record::AtomicStore {
-                    pc,
-                    addr,
+                let operation = Record::AtomicStore {
+                    pc: pc as u64,
+                    addr: addr as u64,
                     size: $size,
                     order: order_code(order),
-                    value,
-                });
+                    value: value.into(),
+                };
+                push_part(addr, pc, operation);
             }
 
             #[inline(always)]
             fn modify(addr: usize, order: i32, pc: usize, operate: impl Fn(&$atomic) -> ($int, $int)) -> $int {
                 touch::<{ $size }>(addr, pc);
-                let inside = RuntimeGuard::enter_to_record(|| atomic(kind::ATOMIC_RMW, addr, pc));
+                let inside = enter_for_part(addr, || atomic(kind::ATOMIC_RMW, addr, pc));
                 let (old, new) = operate(at(addr));
                 match &inside {
                     Some(inside) => {
                         let (read, written) = (u64::from(old), u64::from(new));
                         let order = order_code(order);
                         let (pc64, addr64) = (pc as u64, addr as u64);
-                        pending::push(Record::AtomicRmw {
-                            pc: pc64,
-                            addr: addr64,
-                            size: $size,
-                            order,
-                            read,
-                            written,
-                        });
+                        push_part(
+                            addr,
+                            pc,
+                            Record::AtomicRmw {
+                                pc: pc64,
+                                addr: addr64,
+                                size: $size,
+                                order,
+                                read,
+                                written,
+                            },
+                        );
                         if old == new {
                             // A test-and-set that found it set: a spin lock's loop.
                             maybe_spinning(inside, addr, pc, read);
@@ -199,31 +208,25 @@ macro_rules! width {
                     not_recorded();
                     return result;
                 }
-                let (pc, addr) = (pc as u64, addr as u64);
-                match result {
-                    Ok(old) => {
-                        let (read, written) = (u64::from(old), u64::from(new));
-                        let order = order_code(orders.0);
-                        pending::push(Record::AtomicRmw {
-                            pc,
-                            addr,
-                            size: $size,
-                            order,
-                            read,
-                            written,
-                        });
-                    }
-                    Err(old) => {
-                        let (value, order) = (u64::from(old), order_code(orders.1));
-                        pending::push(Record::AtomicLoad {
-                            pc,
-                            addr,
-                            size: $size,
-                            order,
-                            value,
-                        });
-                    }
-                }
+                let (pc64, addr64) = (pc as u64, addr as u64);
+                let operation = match result {
+                    Ok(old) => Record::AtomicRmw {
+                        pc: pc64,
+                        addr: addr64,
+                        size: $size,
+                        order: order_code(orders.0),
+                        read: old.into(),
+                        written: new.into(),
+                    },
+                    Err(old) => Record::AtomicLoad {
+                        pc: pc64,
+                        addr: addr64,
+                        size: $size,
+                        order: order_code(orders.1),
+                        value: old.into(),
+                    },
+                };
+                push_part(addr, pc, operation);
                 result
             }
 
@@ -236,7 +239,7 @@ macro_rules! width {
                 pc: usize,
             ) -> $int {
                 touch::<{ $size }>(addr, pc);
-                let inside = RuntimeGuard::enter_to_record(|| atomic(intent::COMPARISON, addr, pc));
+                let inside = enter_for_part(addr, || atomic(intent::COMPARISON, addr, pc));
                 let result = compare(&inside, addr, expected, new, (success, failure), pc);
                 if let (Err(old), Some(inside)) = (result, &inside) {
                     maybe_spinning(inside, addr, pc, u64::from(old));

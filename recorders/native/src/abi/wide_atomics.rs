@@ -1,7 +1,9 @@
 //! Atomic operations on 128 bits.
 //!
 //! The trace's accesses are of at most 8 bytes, so one of these is two, inside a critical section of a
-//! lock that only they use: no other thread's comes between the halves, in any reordering.
+//! lock that only they use: no other thread's comes between the halves, in any reordering. Programs also operate on the
+//! halves, once they know that there are such words: from the first operation on both at once, those on a part are
+//! recorded in a section, too. (A plain access of a part is none: it races with what operates on the whole.)
 
 use crate::abi::access::not_recorded;
 use crate::events::lock::{ALONE, Lock};
@@ -11,7 +13,10 @@ use crate::platform::export::export;
 use crate::platform::memory::NOBODYS;
 use crate::runtime::guard::RuntimeGuard;
 use core::arch::asm;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
 use recorder_ring::{ObjectClass, Record};
+use recorder_scheduler::intent::Intent;
 
 /// One operation: `new` gives the value to store, or nothing for a load; `orders` are those of the two.
 /// Returns what was there.
@@ -42,35 +47,84 @@ fn operate(addr: usize, orders: (i32, i32), pc: usize, new: impl Fn(u128) -> Opt
     old
 }
 
+/// Where words were operated on that have 128 bits: a bit for each, by a hash of its address. Two that share one are taken
+/// for such words, both.
+static WIDE: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
+
+/// The bit of the word that an address lies in.
+fn bit(addr: usize) -> (&'static AtomicU64, u64) {
+    let hash = (addr as u64 >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+    (&WIDE[(hash >> 6) as usize], 1 << (hash & 63))
+}
+
+/// Whether an address may be of a part of such a word.
+#[inline(always)]
+fn is_of_wide(addr: usize) -> bool {
+    let (bits, bit) = bit(addr);
+    bits.load(Relaxed) & bit != 0
+}
+
+/// The lock of the word that an address lies in.
+fn lock_of(addr: usize) -> Lock {
+    Lock {
+        class: ObjectClass::SpinLock,
+        addr: (addr & !15) as u64 | NOBODYS,
+    }
+}
+
+/// Enters for an operation on at most 64 bits.
+#[inline(always)]
+pub(super) fn enter_for_part(addr: usize, intent: impl FnOnce() -> Intent) -> Option<RuntimeGuard> {
+    match is_of_wide(addr) {
+        true => RuntimeGuard::enter(),
+        false => RuntimeGuard::enter_to_record(intent),
+    }
+}
+
+/// Records one, whose thread has entered for it.
+#[inline(always)]
+pub(super) fn push_part(addr: usize, pc: usize, operation: Record) {
+    match is_of_wide(addr) {
+        true => push_section(addr, pc, [operation]),
+        false => pending::push(operation),
+    }
+}
+
+/// Records what nobody else's operation on the same word comes between.
+#[cold]
+fn push_section<const N: usize>(addr: usize, pc: usize, operations: [Record; N]) {
+    let lock = lock_of(addr);
+    lock.taken(ALONE, pc);
+    operations.into_iter().for_each(pending::push);
+    lock.given_back(pc);
+}
+
 /// Records an operation that found `old`, and stored what was `written`, if anything.
 fn record(addr: usize, order: u8, pc: usize, old: u128, written: Option<u128>) {
-    let lock = Lock {
-        class: ObjectClass::SpinLock,
-        addr: addr as u64 | NOBODYS,
-    };
-    lock.taken(ALONE, pc);
-    for half in [0, 8] {
+    let (bits, bit) = bit(addr);
+    bits.fetch_or(bit, Relaxed);
+    let half = |half: u64| {
         let part = |value: u128| (value >> (8 * half)) as u64;
-        let addr = addr as u64 + half;
-        pending::push(match written {
+        let (pc, addr) = (pc as u64, addr as u64 + half);
+        match written {
             None => Record::AtomicLoad {
-                pc: pc as u64,
+                pc,
                 addr,
                 size: 8,
                 order,
                 value: part(old),
             },
             Some(written) => Record::AtomicRmw {
-                pc: pc as u64,
+                pc,
                 addr,
                 size: 8,
                 order,
                 read: part(old),
                 written: part(written),
             },
-        });
-    }
-    lock.given_back(pc);
+        }
+    };
+    push_section(addr, pc, [half(0), half(8)]);
 }
 
 /// `lock cmpxchg16b` in assembly, which the program is about to perform itself.

@@ -8,6 +8,7 @@ use crate::c_library::ports::{self, Named};
 use crate::platform::{memory, sys};
 use crate::runtime::accesses::{arrives, comes, error_of_call, passes, returns, returns_or_fails, writes};
 use crate::scheduling::clocks;
+use crate::signals;
 
 use super::library::{passes_text, writes_text};
 use core::ffi::c_void;
@@ -15,7 +16,7 @@ use core::mem::offset_of;
 use core::ptr;
 use libc::{
     c_char, c_int, c_short, c_uint, epoll_event, fd_set, iovec, mmsghdr, mode_t, msghdr, nfds_t, off_t, pollfd,
-    sigset_t, sockaddr, socklen_t, ssize_t, timespec, timeval,
+    signalfd_siginfo, sigset_t, sockaddr, socklen_t, ssize_t, timespec, timeval,
 };
 
 /// Records accesses of the first `len` bytes of a scattered buffer.
@@ -90,6 +91,20 @@ fn received(file: c_int, done: ssize_t, room: usize, flags: c_int, pc: usize) ->
     }
     // Never more than there is room for, whatever the program gives at the same place now.
     (returns_or_fails(done as i64, pc) as ssize_t).min(room as ssize_t)
+}
+
+/// If what was read are signals, each comes after it was sent.
+///
+/// # Safety
+/// So many bytes can be read there.
+unsafe fn signals_in(file: c_int, to: *const c_void, done: ssize_t, pc: usize) {
+    if !channels::gives_signals(file) {
+        return;
+    }
+    let count = usize::try_from(done).unwrap_or(0) / size_of::<signalfd_siginfo>();
+    for signal in memory::each(to.cast::<signalfd_siginfo>(), count) {
+        signals::was_read(signal.ssi_signo as c_int, pc);
+    }
 }
 
 /// A call has written or sent; how much the program gets to see. How much a socket takes, or whether at all, the other
@@ -216,10 +231,11 @@ const BITS: usize = usize::BITS as usize;
 
 library! {
     read(file: c_int, to: *mut c_void, len: usize) -> ssize_t, "rcx": (input file) {} (done, pc) {
-        done = received(file, done, len, 0, pc); arrived(to, done, pc);
+        done = received(file, done, len, 0, pc); signals_in(file, to, done, pc); arrived(to, done, pc);
     }
     __read_chk(file: c_int, to: *mut c_void, len: usize, room: usize) -> ssize_t, "r8": (input file) {} (done, pc) {
         done = received(file, done, len, 0, pc);
+        signals_in(file, to, done, pc);
         arrived(to, done, pc);
     }
     pread(file: c_int, to: *mut c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) {} (done, pc) {

@@ -1,6 +1,7 @@
 //! Small structures that the system fills in: times, file states, sets of signals, results of waiting.
 
-use crate::c_library::channels::{names, shared};
+use crate::c_library::channels::descriptor::as_recorded;
+use crate::c_library::channels::{self, names, shared};
 use crate::runtime::accesses::{arrives, comes, passes, reads, returns, writes};
 use crate::runtime::process_numbers;
 use crate::scheduling::clocks;
@@ -33,6 +34,7 @@ unsafe fn waited(process: pid_t, status: *mut c_int, used: *mut rusage, pc: usiz
     if process > 0 {
         // SAFETY: promised by the caller.
         reaped(process, unsafe { status.as_ref() });
+        channels::child_ended(pc);
     }
     if seen > 0 {
         arrives(status, size_of::<c_int>(), pc);
@@ -156,11 +158,16 @@ library! {
     setitimer(which: c_int, new: *const itimerval, old: *mut itimerval) -> c_int, "rcx": system {
         passes(new, size_of::<itimerval>(), pc);
     } (result, pc) { if result == 0 { comes(old, size_of::<itimerval>(), pc); } }
+    timerfd_create(clock: c_int, flags: c_int) -> c_int, "rdx": system {} (file, pc) {
+        file = as_recorded(file, pc);
+        if file >= 0 { channels::is_counter(file, pc); }
+    }
     timerfd_gettime(file: c_int, to: *mut itimerspec) -> c_int, "rdx": (slow file) {} (result, pc) {
         if result == 0 { arrives(to, size_of::<itimerspec>(), pc); }
     }
     timerfd_settime(file: c_int, flags: c_int, new: *const itimerspec, old: *mut itimerspec) -> c_int, "r8": (slow file) {
         passes(new, size_of::<itimerspec>(), pc);
+        channels::sends(file, 0, pc);
     } (result, pc) { if result == 0 { arrives(old, size_of::<itimerspec>(), pc); } }
     mktime(time: *mut tm) -> time_t, "rsi": slow { date(time, pc, reads); } (result, pc) {
         date(time, pc, writes);
@@ -236,6 +243,20 @@ library! {
     sigtimedwait(set: *const sigset_t, to: *mut siginfo_t, limit: *const timespec) -> c_int, "rcx": away { passes(set, 8, pc); } (signal, pc) {
         if signal > 0 { waited_for(signal, pc); writes(to, size_of::<siginfo_t>(), pc); }
     }
+    signalfd(file: c_int, set: *const sigset_t, flags: c_int) -> c_int, "rcx": system { passes(set, 8, pc); } (result, pc) {
+        if file < 0 {
+            result = as_recorded(result, pc);
+            if result >= 0 { channels::has_signals(result, pc); }
+        }
+    }
+    inotify_init() -> c_int, "rdi": system {} (file, pc) {
+        file = as_recorded(file, pc);
+        if file >= 0 { channels::watches(file, pc); }
+    }
+    inotify_init1(flags: c_int) -> c_int, "rsi": system {} (file, pc) {
+        file = as_recorded(file, pc);
+        if file >= 0 { channels::watches(file, pc); }
+    }
     sigsuspend(set: *const sigset_t) -> c_int, "rsi": away { passes(set, 8, pc); } (result, pc) {}
     wait(status: *mut c_int) -> pid_t, "rsi": away {} (process, pc) { process = waited(process, status, ptr::null_mut(), pc); }
     wait3(status: *mut c_int, flags: c_int, used: *mut rusage) -> pid_t, "rcx": away {} (process, pc) {
@@ -258,6 +279,7 @@ library! {
                     _ => info.si_status(),
                 };
                 reaped(info.si_pid(), Some(&status));
+                channels::child_ended(pc);
             }
             if let Some(info) = to.as_mut() { process_numbers::translate(info); }
             arrives(to, size_of::<siginfo_t>(), pc);

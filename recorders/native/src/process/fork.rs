@@ -170,6 +170,9 @@ mod library {
 
 /// Only here is it known whether there is a child; the rest is done by whoever calls the C library's `fork`.
 pub unsafe extern "C-unwind" fn fork_or_not(pc: usize) -> pid_t {
+    if let Some(_inside) = RuntimeGuard::enter_and_stay() {
+        channels::starts_child(pc);
+    }
     // SAFETY: no arguments.
     let child = unsafe { library::fork() };
     if child < 0 {

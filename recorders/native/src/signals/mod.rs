@@ -248,6 +248,14 @@ pub fn waited_for(signal: c_int, pc: usize) {
     }
 }
 
+/// The running thread has read a signal from a descriptor.
+pub fn was_read(signal: c_int, pc: usize) {
+    // SAFETY: as above.
+    if let Some(thread) = unsafe { slot().as_ref() } {
+        sent::waited_for(thread, signal, pc);
+    }
+}
+
 /// Along a plan, the calling thread gets the signals from outside that come next to it there, each when it is its turn.
 /// It is inside, with the baton and nothing pending. A wait is over.
 pub fn take_those_of_plan(inside: &RuntimeGuard, place: Place, afterwards: Afterwards) {

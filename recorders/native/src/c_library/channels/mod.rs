@@ -9,6 +9,8 @@
 //! - `epoll` instances share one channel: waiting may return what any thread added, or what became
 //!   ready by any write to a channel; but to an `eventfd` only from when on an instance was told of it. (Who has the
 //!   other end of a pipe or a socket, another process say, may answer by what an instance watches.)
+//! - A timer that is read is a counter that setting it writes to. Instances of `inotify` share one channel, of all that
+//!   changes in files and directories; so do those who wait for children. Who reads a signal reads it after it was sent.
 //! - A descriptor's number is given out again after it was closed, and programs use numbers as
 //!   indices: closing and opening of one number count on a variable of that number, and what succeeds, or fails, with
 //!   the number in between reads it. How closing races with that: [`descriptor`].
@@ -40,6 +42,11 @@ use std::vec::Vec;
 /// Queues that are always there.
 const EPOLL: u32 = 0;
 const SOCKETS: u32 = 1;
+/// Children that were started, and how they ended.
+const CHILDREN: u32 = 2;
+/// What changes in files and directories.
+const CHANGES: u32 = 3;
+const LAST_THAT_IS_THERE: u32 = CHANGES;
 
 /// Ports of the program's own sockets that are told from others.
 const MOST_PORTS: usize = 64;
@@ -51,6 +58,8 @@ enum File {
     Other,
     /// A socket that is no pair's.
     Socket,
+    /// What is read there are signals.
+    Signals,
     /// What is written there goes to the one queue, what is read comes from the other.
     Ends {
         to: Option<u32>,
@@ -77,6 +86,7 @@ static CHANNELS: Channels = Channels {
     queues: UnsafeCell::new(Vec::new()),
     objects: UnsafeCell::new(Table::with_hasher(Build)),
     polls: Cell::new(false),
+    watches: Cell::new(false),
     binds: Cell::new(false),
     ports: [const { Cell::new(0) }; MOST_PORTS],
     has_more_ports: Cell::new(false),
@@ -89,6 +99,8 @@ struct Channels {
     objects: UnsafeCell<Table<Shared, shared::Object>>,
     /// There is an `epoll` instance.
     polls: Cell<bool>,
+    /// There is one of `inotify`.
+    watches: Cell<bool>,
     binds: Cell<bool>,
     /// Ports of its sockets, zeros behind them.
     ports: [Cell<u16>; MOST_PORTS],
@@ -111,7 +123,7 @@ fn with(queue: Option<u32>, work: impl FnOnce(u32, &mut Queue)) {
     {
         // SAFETY: the caller has the baton, and nothing that `work` calls comes back here.
         let queues = unsafe { &mut *CHANNELS.queues.get() };
-        while queues.len() <= (number as usize).max(SOCKETS as usize) {
+        while queues.len() <= (number as usize).max(LAST_THAT_IS_THERE as usize) {
             queues.push(Queue::of_states());
         }
         work(number, &mut queues[number as usize]);
@@ -153,7 +165,11 @@ fn own_sockets() -> Option<u32> {
 /// The calling thread is about to write or send so many bytes.
 pub fn sends(to: c_int, bytes: usize, pc: usize) {
     let queue = match file(to) {
-        File::Other => return shared::writes(to, pc),
+        File::Other => {
+            shared::writes(to, pc);
+            return changes_files(pc);
+        }
+        File::Signals => return,
         File::Socket => own_sockets(),
         File::Ends { to, .. } => to,
     };
@@ -185,7 +201,7 @@ pub fn leads_outside(file: c_int) -> bool {
 
 fn takes(from: c_int, amount: Amount, pc: usize) {
     let queue = match file(from) {
-        File::Other => return,
+        File::Other | File::Signals => return,
         File::Socket => own_sockets(),
         File::Ends { from, .. } => from,
     };
@@ -208,7 +224,7 @@ pub fn received(from: c_int, bytes: usize, pc: usize) {
 /// It has learnt how much there is to read.
 pub fn was_counted(from: c_int, pc: usize) {
     let queue = match file(from) {
-        File::Other => return shared::reads(from, None, pc),
+        File::Other | File::Signals => return shared::reads(from, None, pc),
         File::Socket => own_sockets(),
         File::Ends { from, .. } => from,
     };
@@ -219,7 +235,7 @@ pub fn was_counted(from: c_int, pc: usize) {
 /// is sent next counts as later.)
 pub fn found_empty(from: c_int, pc: usize) {
     let queue = match file(from) {
-        File::Other => return,
+        File::Other | File::Signals => return,
         File::Socket => own_sockets(),
         File::Ends { from, .. } => from,
     };
@@ -273,7 +289,7 @@ pub fn polled(pc: usize) {
 fn new_queue(queue: Queue) -> u32 {
     // SAFETY: as in `with`.
     let queues = unsafe { &mut *CHANNELS.queues.get() };
-    while queues.len() <= SOCKETS as usize {
+    while queues.len() <= LAST_THAT_IS_THERE as usize {
         queues.push(Queue::of_states());
     }
     queues.push(queue);
@@ -305,6 +321,42 @@ pub fn is_counter(file: c_int, pc: usize) {
     let queue = Some(new_queue(Queue::of_counter()));
     set(file, File::Ends { to: queue, from: queue });
     opened(file, pc);
+}
+
+/// It has a new instance of `inotify`.
+pub fn watches(file: c_int, pc: usize) {
+    CHANNELS.watches.set(true);
+    let from = Some(CHANGES);
+    set(file, File::Ends { to: None, from });
+    opened(file, pc);
+}
+
+/// The calling thread is about to change something in files or directories.
+pub fn changes_files(pc: usize) {
+    if CHANNELS.watches.get() {
+        put(Some(CHANGES), 0, pc);
+    }
+}
+
+/// It has a new descriptor from which signals are read.
+pub fn has_signals(file: c_int, pc: usize) {
+    set(file, File::Signals);
+    opened(file, pc);
+}
+
+/// Whether that is one.
+pub fn gives_signals(file: c_int) -> bool {
+    matches!(self::file(file), File::Signals)
+}
+
+/// It is about to start a child.
+pub fn starts_child(pc: usize) {
+    put(Some(CHILDREN), 0, pc);
+}
+
+/// It was told how a child ended.
+pub fn child_ended(pc: usize) {
+    with(Some(CHILDREN), |number, queue| queue.take(number, Amount::All, pc));
 }
 
 /// It has a new socket.
@@ -439,7 +491,7 @@ fn ends(file: c_int, pc: usize) {
     {
         // The other end may see that: who reads there, as the end, who writes there, as a failure.
         match self::file(file) {
-            File::Other => {}
+            File::Other | File::Signals => {}
             File::Socket => put(own_sockets(), 0, pc),
             File::Ends { to, from } => {
                 put(to, 0, pc);

@@ -8,8 +8,8 @@
 //! A path also leads through the names before its last one. These are looked up only where one of them is missing, or
 //! once a thread has made, renamed or removed a directory: before that, no other thread's doing shows there.
 
-use super::is_needed;
 use super::shared::{Shared, regular_in, with_object};
+use super::{changes_files, is_needed};
 use crate::platform::hash::Build;
 use crate::platform::{memory, sys};
 use core::cell::Cell;
@@ -127,6 +127,7 @@ pub fn changes(folder: c_int, path: *const c_char, pc: usize) {
             name.contents.write(name.queue, pc);
         });
         with_object(place.directory, |list| list.contents.write(list.queue, pc));
+        changes_files(pc);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Coming;
 use super::program::{List, Named};
+use crate::c_library::channels;
 use crate::events::pending;
 use crate::runtime::guard::RuntimeGuard;
 use crate::runtime::process_numbers;
@@ -26,6 +27,9 @@ unsafe fn start_other(
     pc: usize,
 ) -> c_int {
     let inside = RuntimeGuard::enter_and_stay();
+    if inside.is_some() {
+        channels::starts_child(pc);
+    }
     // SAFETY: promised by the caller.
     let coming = unsafe { Coming::new(What::Spawns, named, environment) };
     let result = spawn(coming.as_ref().map_or(environment, |coming| coming.environment.list()));
