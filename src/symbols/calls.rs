@@ -8,14 +8,14 @@
 //! be a `switch`.
 
 use super::compilers::lacks_flags;
+use super::machine_code::{
+    INSTRUMENTATION, Instructions, MachineCode, Transfer, functions, is_atomic, records, slots, stubs, text,
+};
 use super::uninstrumented::{Functions, Passing};
 use hashbrown::{HashMap, HashSet};
-use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
 use object::read::elf::{Dyn, ElfFile64};
-use object::{
-    Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionKind, SymbolKind, elf,
-};
-use std::cmp::Reverse;
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind, elf};
 use std::collections::BTreeMap;
 
 /// A call, by addresses in the file.
@@ -59,15 +59,6 @@ pub struct Linkage {
     pub atomics: bool,
     /// gcc has instrumented it without flags that it needs to instrument all of it.
     pub lacks_flags: bool,
-}
-
-/// An instrumented function's name.
-const INSTRUMENTATION: &str = "__tsan_";
-
-/// Whether a function of that name is called for what instrumented code does: the compiler's calls, and those that the
-/// assembler puts in front of inline assembly.
-fn records(name: &str) -> bool {
-    name.starts_with(INSTRUMENTATION) || name == "AnnotateNoOp"
 }
 
 /// Reads what a module says of itself; `None` if it is no file that can be read.
@@ -143,14 +134,6 @@ fn has_atomics(start: u64, code: &[u8]) -> bool {
 /// The number of the futex call.
 const SYS_FUTEX: u32 = 202;
 
-/// Whether an instruction reads and writes memory as one. An operation on the top of the stack is how compilers write a
-/// fence.
-pub(super) fn is_atomic(instruction: &Instruction) -> bool {
-    let in_memory = |operand| instruction.op_kind(operand) == OpKind::Memory;
-    let exchange = instruction.mnemonic() == Mnemonic::Xchg && (in_memory(0) || in_memory(1));
-    (instruction.has_lock_prefix() && instruction.memory_base() != Register::RSP) || exchange
-}
-
 /// Instructions, and of each whether it synchronizes unrecorded: the assembler of `witness cc` puts a call in front of
 /// what inline assembly does (`src/assembly`), which ends with `pop %rdi; lea 136(%rsp), %rsp`.
 fn recorded_or_not<'c>(instructions: Instructions<'c>) -> impl Iterator<Item = (Instruction, bool)> + 'c {
@@ -164,53 +147,6 @@ fn recorded_or_not<'c>(instructions: Instructions<'c>) -> impl Iterator<Item = (
         ends_soon = instruction.code() == Code::Pop_r64 && instruction.op0_register() == Register::RDI;
         (instruction, is_unrecorded)
     })
-}
-
-/// The instructions of some code, in order, decoded anew from the start of each function: what stands between two may
-/// be data.
-struct Instructions<'c> {
-    start: u64,
-    decoder: Decoder<'c>,
-    /// Starts of functions that are still ahead.
-    functions: &'c [(u64, u64)],
-}
-
-impl<'c> Instructions<'c> {
-    fn of(start: u64, code: &'c [u8], functions: &'c [(u64, u64)]) -> Instructions<'c> {
-        Instructions {
-            start,
-            decoder: Decoder::with_ip(64, code, start, DecoderOptions::NONE),
-            functions: &functions[functions.partition_point(|&(function, _)| function < start)..],
-        }
-    }
-}
-
-impl Iterator for Instructions<'_> {
-    type Item = Instruction;
-
-    fn next(&mut self) -> Option<Instruction> {
-        loop {
-            let at = self.decoder.ip();
-            let passed = self.functions.partition_point(|&(function, _)| function <= at);
-            self.functions = &self.functions[passed..];
-            if !self.decoder.can_decode() {
-                return None;
-            }
-            let instruction = self.decoder.decode();
-            // Not beyond where a function begins.
-            if let Some(&(function, _)) = self.functions.first()
-                && function < instruction.next_ip()
-            {
-                let offset = usize::try_from(function - self.start).ok()?;
-                self.decoder.set_position(offset).ok()?;
-                self.decoder.set_ip(function);
-                continue;
-            }
-            if !instruction.is_invalid() {
-                return Some(instruction);
-            }
-        }
-    }
 }
 
 /// Functions by which a program tells of its own locks what the runtime cannot see.
@@ -240,79 +176,6 @@ pub fn announcements(bytes: &[u8]) -> Vec<u64> {
         _ => false,
     });
     announcing.map(|call| call.next_ip()).collect()
-}
-
-/// The code of a module, and where it calls the instrumentation's runtime.
-pub(super) struct MachineCode<'f> {
-    sections: Vec<(u64, &'f [u8])>,
-    functions: Vec<(u64, u64)>,
-    slots: HashMap<u64, String>,
-    to_runtime: HashMap<u64, String>,
-}
-
-impl<'f> MachineCode<'f> {
-    pub(super) fn of(file: &'f object::File<'f>) -> MachineCode<'f> {
-        let slots = slots(file);
-        MachineCode {
-            sections: text(file).collect(),
-            functions: functions(file),
-            to_runtime: stubs(file, &slots, &records),
-            slots,
-        }
-    }
-
-    /// Whether anything of it is instrumented.
-    pub(super) fn is_instrumented(&self) -> bool {
-        self.slots.values().any(|name| records(name))
-    }
-
-    /// The functions, by address: the first byte and the first behind it.
-    pub(super) fn functions(&self) -> &[(u64, u64)] {
-        &self.functions
-    }
-
-    /// Each instruction, and whether it calls the runtime.
-    pub(super) fn each(&self, then: &mut dyn FnMut(&Instruction, bool)) {
-        for &(start, code) in &self.sections {
-            for instruction in Instructions::of(start, code, &self.functions) {
-                let transfer = Transfer::of(&instruction, &self.slots);
-                then(&instruction, transfer.calls(&self.to_runtime, &records));
-            }
-        }
-    }
-}
-
-/// Where an instruction leads, if it is a call or a jump.
-struct Transfer<'c> {
-    /// The address, if it names one.
-    direct: Option<u64>,
-    /// The function whose slot holds the address.
-    slot: Option<&'c String>,
-    /// It leads through a register, or other memory.
-    through_pointer: bool,
-}
-
-impl<'c> Transfer<'c> {
-    fn of(instruction: &Instruction, slots: &'c HashMap<u64, String>) -> Transfer<'c> {
-        let transfers = matches!(instruction.mnemonic(), Mnemonic::Call | Mnemonic::Jmp);
-        let is_direct = transfers && instruction.op0_kind() == OpKind::NearBranch64;
-        let is_indirect = transfers && matches!(instruction.op0_kind(), OpKind::Register | OpKind::Memory);
-        let by_slot = is_indirect && instruction.is_ip_rel_memory_operand();
-        let slot = by_slot
-            .then(|| slots.get(&instruction.ip_rel_memory_address()))
-            .flatten();
-        Transfer {
-            direct: is_direct.then(|| instruction.near_branch_target()),
-            slot,
-            through_pointer: is_indirect && slot.is_none(),
-        }
-    }
-
-    /// Whether it leads to a function of such a name, by its slot or by a stub.
-    fn calls(&self, stubs: &HashMap<u64, String>, named: &dyn Fn(&str) -> bool) -> bool {
-        let by_stub = self.direct.is_some_and(|direct| stubs.contains_key(&direct));
-        by_stub || self.slot.is_some_and(|name| named(name))
-    }
 }
 
 /// What a module calls.
@@ -436,108 +299,9 @@ fn reach(reached: &mut BTreeMap<Option<usize>, Target>, library: Option<usize>, 
     }
 }
 
-fn text<'f>(file: &'f object::File<'f>) -> impl Iterator<Item = (u64, &'f [u8])> {
-    let sections = file.sections().filter(|section| section.kind() == SectionKind::Text);
-    sections.filter_map(|section| Some((section.address(), section.data().ok()?)))
-}
-
-/// Slots of the offset table, by the function that the loader puts into them.
-fn slots(file: &object::File<'_>) -> HashMap<u64, String> {
-    let Some(relocations) = file.dynamic_relocations() else {
-        return HashMap::new();
-    };
-    let symbols = file.dynamic_symbol_table();
-    let named = relocations.filter_map(|(slot, relocation)| {
-        // Not a variable that holds a pointer at first.
-        let RelocationFlags::Elf { r_type } = relocation.flags() else {
-            return None;
-        };
-        let RelocationTarget::Symbol(symbol) = relocation.target() else {
-            return None;
-        };
-        if r_type != elf::R_X86_64_GLOB_DAT && r_type != elf::R_X86_64_JUMP_SLOT {
-            return None;
-        }
-        let name = object::ObjectSymbolTable::symbol_by_index(symbols.as_ref()?, symbol)
-            .ok()?
-            .name()
-            .ok()?
-            .to_owned();
-        Some((slot, name))
-    });
-    named.collect()
-}
-
-/// Stubs that jump through these slots to functions that are wanted.
-fn stubs(file: &object::File<'_>, slots: &HashMap<u64, String>, wanted: &dyn Fn(&str) -> bool) -> HashMap<u64, String> {
-    let mut found = HashMap::new();
-    let tables = file
-        .sections()
-        .filter(|section| section.name().is_ok_and(|name| name.starts_with(".plt")));
-    for section in tables {
-        let Ok(code) = section.data() else { continue };
-        for (offset, bytes) in code.windows(6).enumerate() {
-            let [0xff, 0x25, a, b, c, d] = *bytes else { continue };
-            let at = section.address() + offset as u64;
-            let slot = at
-                .wrapping_add(6)
-                .wrapping_add_signed(i64::from(i32::from_le_bytes([a, b, c, d])));
-            if let Some(name) = slots.get(&slot).filter(|name| wanted(name)) {
-                // The jump stands behind a landing mark and a prefix, in entries of 8 or 16 bytes.
-                found.insert(at & !7, name.clone());
-                found.insert(at & !15, name.clone());
-            }
-        }
-    }
-    found
-}
-
-/// What the compiler links to each module, that runs before its own code or behind it.
-const OF_THE_START: [&str; 7] = [
-    "__do_global_ctors_aux",
-    "__do_global_dtors_aux",
-    "_dl_relocate_static_pie",
-    "_start",
-    "deregister_tm_clones",
-    "frame_dummy",
-    "register_tm_clones",
-];
-
-/// The module's own functions, by address: the first byte and the first behind it.
-fn functions(file: &object::File<'_>) -> Vec<(u64, u64)> {
-    let code: HashSet<_> = file
-        .sections()
-        .filter(|section| section.kind() == SectionKind::Text)
-        .map(|section| section.index())
-        .collect();
-    let symbols = file.symbols().chain(file.dynamic_symbols());
-    let is_of_the_start = |name: &str| OF_THE_START.contains(&name);
-    let symbols = symbols.filter(|symbol| !symbol.name().is_ok_and(is_of_the_start));
-    let functions = symbols.filter(|symbol| match symbol.kind() {
-        SymbolKind::Text => symbol.is_definition(),
-        // A name in assembly that nothing is said of.
-        SymbolKind::Unknown => symbol.is_global() && symbol.section_index().is_some_and(|index| code.contains(&index)),
-        _ => false,
-    });
-    let mut found: Vec<(u64, u64)> = functions
-        .map(|symbol| (symbol.address(), symbol.address() + symbol.size()))
-        .collect();
-    found.sort_unstable_by_key(|&(start, end)| (start, Reverse(end)));
-    found.dedup_by_key(|&mut (start, _)| start);
-    // Assembly seldom says how long a function is.
-    for place in 1..found.len() {
-        let (next, _) = found[place];
-        let (start, end) = &mut found[place - 1];
-        if start == end {
-            *end = next;
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Instructions, has_atomics};
+    use super::has_atomics;
 
     #[test]
     fn instructions_that_other_processors_see_are_told_from_others() {
@@ -558,14 +322,5 @@ mod tests {
         assert!(!has_atomics(0, &announced));
         assert!(has_atomics(0, &[&announced[..], &[0xf0, 0xff, 0x07]].concat()));
         assert!(has_atomics(0, &announced[1..]));
-    }
-
-    #[test]
-    fn code_is_decoded_anew_where_a_function_begins() {
-        // Data that reads as the first bytes of a long instruction; then a function: xchg %eax,(%rdi); ret.
-        let code = [0x48, 0xb8, 0x87, 0x07, 0xc3];
-        let functions = [(0x1002, 0x1005)];
-        let found: Vec<u64> = Instructions::of(0x1000, &code, &functions).map(|it| it.ip()).collect();
-        assert_eq!(found, [0x1002, 0x1004]);
     }
 }

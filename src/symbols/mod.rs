@@ -12,6 +12,7 @@ mod calls;
 mod compared;
 mod compilers;
 mod imports;
+mod machine_code;
 mod module;
 mod names;
 mod places;

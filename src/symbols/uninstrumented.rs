@@ -8,7 +8,7 @@
 //!
 //! Whether *all* of a module is instrumented is another question, and stricter: see [`uninstrumented`].
 
-use super::calls::{MachineCode, is_atomic};
+use super::machine_code::{MachineCode, is_atomic};
 use super::module::demangled;
 use super::read_file;
 use addr2line::gimli;
@@ -198,7 +198,7 @@ pub fn uninstrumented(tables: &Tables) -> Option<Vec<String>> {
 
 /// Those of one module.
 fn of_module(file: &object::File<'_>, code: &MachineCode<'_>) -> Vec<String> {
-    let mut seen = Functions::new(code.functions());
+    let mut seen = Functions::new(&code.functions);
     code.each(&mut |instruction, calls_runtime| seen.see(instruction, calls_runtime));
     let units = units(file).unwrap_or_default();
     let unit_of = |at: u64| {
