@@ -23,7 +23,7 @@ use crate::accept::Executed;
 use crate::before::WaitingFromStart;
 use crate::bytes::number;
 use crate::recording::Access;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::hash::Hash;
 use std::rc::Rc;
 use trace_format::{EventId, MemoryOrder, ObjectId, Op, ThreadId, WaitOutcome};
@@ -124,6 +124,47 @@ impl Knowledge for OfOne {
     fn perform(&mut self, _: ThreadId, _: EventId) {}
 }
 
+/// What those knew who wrote bytes last, and whether they did so atomically. A long schedule writes a million bytes: they
+/// are kept in parts, of which one at a time has twice its room while it grows.
+struct Written<K> {
+    known: [HashMap<u32, K>; 16],
+    atomically: HashSet<u32>,
+}
+
+impl<K> Default for Written<K> {
+    fn default() -> Written<K> {
+        Written {
+            known: std::array::from_fn(|_| HashMap::new()),
+            atomically: HashSet::new(),
+        }
+    }
+}
+
+impl<K: Knowledge> Written<K> {
+    /// The part that a byte is in.
+    fn part(byte: usize) -> usize {
+        (byte >> 6) % 16
+    }
+
+    fn get(&self, byte: usize) -> Option<(&K, bool)> {
+        let known = self.known[Self::part(byte)].get(&number(byte))?;
+        Some((known, self.atomically.contains(&number(byte))))
+    }
+
+    fn leave(&mut self, byte: usize, known: &K, atomically: bool) {
+        let (part, number) = (&mut self.known[Self::part(byte)], number(byte));
+        match known.is_nothing() {
+            true => part.remove(&number),
+            false => part.insert(number, known.clone()),
+        };
+        if atomically {
+            self.atomically.insert(number);
+        } else if !self.atomically.is_empty() {
+            self.atomically.remove(&number);
+        }
+    }
+}
+
 /// Who heads a release sequence, and what it releases.
 type Release<K> = (ThreadId, K);
 
@@ -140,8 +181,7 @@ pub(crate) struct HappensBefore<'t, K> {
     // What is known of a piece of memory that all accesses touch as a whole is kept at its first byte.
     /// The release sequences that the last store of a byte belongs to.
     released: HashMap<usize, Vec<Release<K>>>,
-    /// What the thread knew that wrote a byte last, and whether it did so atomically.
-    written: HashMap<u32, (K, bool)>,
+    written: Written<K>,
     allocated: HashMap<EventId, K>,
     /// What those knew who took a lock.
     taken: HashMap<ObjectId, K>,
@@ -188,7 +228,7 @@ impl<'t, K: Knowledge> HappensBefore<'t, K> {
             loaded: vec![zero.clone(); checker.threads()],
             fenced: vec![zero.clone(); checker.threads()],
             released: HashMap::new(),
-            written: HashMap::new(),
+            written: Written::default(),
             allocated: HashMap::new(),
             taken: HashMap::new(),
             objects: HashMap::new(),
@@ -210,7 +250,7 @@ impl<'t, K: Knowledge> HappensBefore<'t, K> {
             return false;
         };
         let alloc = checker.bytes.alloc_of(touched.block);
-        let is_known = |byte: usize| self.written.contains_key(&number(byte)) || self.released.contains_key(&byte);
+        let is_known = |byte: usize| self.written.get(byte).is_some() || self.released.contains_key(&byte);
         alloc.is_none_or(|alloc| !self.allocated.contains_key(&alloc))
             && !checker.bytes.pieces(touched.bytes).any(is_known)
             && (!self.pins || checker.unrecorded.pin(event).is_none())
@@ -388,18 +428,14 @@ impl<'t, K: Knowledge> HappensBefore<'t, K> {
             for byte in self.checker.bytes.pieces(touched.bytes) {
                 let rmw = access.is_some_and(|access| access.sees.is_some());
                 self.store(thread, byte, released.as_ref(), rmw);
-                if known.is_nothing() {
-                    self.written.remove(&number(byte));
-                } else {
-                    self.written.insert(number(byte), (known.clone(), atomic.is_some()));
-                }
+                self.written.leave(byte, &known, atomic.is_some());
             }
         }
     }
 
     fn read(&mut self, own: usize, byte: usize, access: Access) {
-        if let Some((known, by_atomic)) = self.written.get(&number(byte))
-            && !(access.atomic && *by_atomic)
+        if let Some((known, by_atomic)) = self.written.get(byte)
+            && !(access.atomic && by_atomic)
         {
             self.threads[own].join(known);
         }

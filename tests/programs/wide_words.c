@@ -31,6 +31,7 @@ static void *reader(void *unused) {
 int main(void) {
     pthread_t t;
     void *failed;
+    change(0, 0);
     pthread_create(&t, NULL, reader, NULL);
     change(1, 1);
     data = 1; /* @write */
