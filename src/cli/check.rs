@@ -154,9 +154,9 @@ fn check_trace(args: &CheckArgs, events: u64, checker: &Checker<'_>) -> anyhow::
             if valid.pinned_reads > 0 {
                 let pinned = valid.pinned_reads;
                 verdict += &format!("; {pinned} reads are pinned, since unrecorded code changes what they see");
-            }
-            if let Some(first) = valid.first_unexplained {
-                verdict += &format!(" (first seen at event {})", first.0);
+                if let Some(first) = valid.first_unexplained {
+                    verdict += &format!(" (first seen at event {})", first.0);
+                }
             }
             (verdict, ExitCode::Nothing)
         }
