@@ -5,7 +5,6 @@
 //! other, so that an access is a run of numbers. Everything else in this crate speaks of bytes by these numbers.
 
 use crate::bits::Bits;
-use crate::first_stack::first_stack;
 use crate::overlay::Overlay;
 use crate::recording::{Access, Recording};
 use crate::shadow::Shadow;
@@ -91,10 +90,6 @@ pub(crate) struct Bytes {
     of_event: Column,
     /// Allocations over bytes of a block that lives, other than of stacks: the event, and what began that block.
     pub(crate) overlaps: Vec<(EventId, Option<EventId>)>,
-    /// Addresses on a thread's stack that were stored outside of it, by stack; only where modules are listed.
-    pub(crate) given_away: Vec<(BlockId, u64)>,
-    /// The first thread's stack, which no event allocates; block 0 stands for it there.
-    pub(crate) first_stack: Range<u64>,
     /// The uses of objects, in their order.
     pub(crate) uses: Vec<EventId>,
     /// The frees and destructions, in theirs.
@@ -117,11 +112,7 @@ pub(crate) struct Touched {
 #[derive(Debug)]
 pub(crate) struct Walk {
     bytes: Bytes,
-    /// Whether the recording is of a native program.
-    native: bool,
     owners: Overlay<BlockId>,
-    /// From the first byte that some stack has had to the last.
-    stacks: (u64, u64),
     /// The last block that began at each address.
     begun: HashMap<u64, BlockId>,
     /// Block, first byte, length of each span; of those of frees, there is no length yet.
@@ -151,14 +142,10 @@ impl Walk {
                 spans: Spans::default(),
                 of_event: Column::default(),
                 overlaps: Vec::new(),
-                given_away: Vec::new(),
-                first_stack: first_stack(&recording.tables().images, &recording.tables().modules),
                 uses: Vec::new(),
                 ends: Vec::new(),
             },
-            native: !recording.tables().modules.is_empty(),
             owners: Overlay::new(),
-            stacks: (u64::MAX, 0),
             begun: HashMap::new(),
             keys: vec![(0, 0, 0)],
             others: vec![0],
@@ -195,9 +182,6 @@ impl Walk {
         let end = addr.saturating_add(size.max(1));
         let covered = self.owners.put(addr, end, id);
         self.by_first.clear(addr, end);
-        if stack_of.is_some() {
-            self.stacks = (self.stacks.0.min(addr), self.stacks.1.max(end));
-        }
         let lives = covered
             .iter()
             .find(|&&block| bytes.blocks[block as usize].free.is_none());
@@ -246,26 +230,7 @@ impl Walk {
             self.others[number as usize] = first;
             *self.by_first.at(addr) = number;
         }
-        let block = self.keys[number as usize].0;
-        if let Some(value) = access.leaves.filter(|_| self.native && access.mem.size == 8) {
-            self.give_away(value, block, addr);
-        }
         number
-    }
-
-    /// A value is stored at an address in a block: perhaps an address on a stack that this is no part of.
-    fn give_away(&mut self, value: u64, block: BlockId, at: u64) {
-        let bytes = &mut self.bytes;
-        if (self.stacks.0..self.stacks.1).contains(&value)
-            && let Some(into) = self.owners.get(value).filter(|&into| into != block)
-            && bytes.blocks[into as usize].stack_of.is_some()
-        {
-            bytes.given_away.push((into, value));
-        }
-        let first = &bytes.first_stack;
-        if first.contains(&value) && !(block == 0 && first.contains(&at)) {
-            bytes.given_away.push((0, value));
-        }
     }
 
     /// No event follows.
@@ -282,8 +247,6 @@ impl Walk {
         drop((others, by_first));
         bytes.of_event.end();
         bytes.number(keys, &freed);
-        bytes.given_away.sort_unstable();
-        bytes.given_away.dedup();
         bytes
     }
 }

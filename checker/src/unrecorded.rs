@@ -10,9 +10,10 @@ use crate::bits::{Bits, Numbered};
 use crate::bytes::{Bytes, Touched};
 use crate::images::Images;
 use crate::memory::{Contents, Initial};
-use crate::own_frames;
+use crate::own_frames::OwnFrames;
 use crate::recording::{Access, Recording, all, byte_of, walk};
 use columns::Column;
+use std::cell::LazyCell;
 use trace_format::{EventId, Op, ThreadId};
 
 /// The place that a pinned access keeps among the events of other threads.
@@ -351,13 +352,17 @@ fn shared(recording: &dyn Recording, facts: &Facts, bytes: &Bytes, (from_the_sta
             now.last = event;
         }
     }
-    let frames_known = own_frames::are_known(recording, facts);
+    // Asked only of bytes that changed while other threads had events.
+    let frames = LazyCell::new(|| OwnFrames::of(recording, facts, bytes));
     let mut pinned = Bits::none_of(bytes.count);
     for (byte, block, addr) in places {
         let Some(now) = numbers.number(byte).map(|number| walked[number]) else {
             continue;
         };
-        let keeps = || frames_known && own_frames::keep(bytes, block, addr, now.only);
+        let keeps = || {
+            let frames = frames.as_ref();
+            frames.is_some_and(|frames| frames.keep(bytes, block, addr, now.only))
+        };
         if !(now.alone && (!now.foreign || keeps())) {
             pinned.set(byte);
         }

@@ -217,6 +217,92 @@ fn unless_its_address_was_given_away() {
     assert!(pinned("/lib/libother.so.1", &[(CODE, argument)]));
 }
 
+/// As [`pinned`], where the code that is not recorded is the system's.
+fn pinned_beside_the_system(before: &[Op]) -> bool {
+    let before: Vec<(u64, Op)> = before.iter().map(|&op| (CODE, op)).collect();
+    pinned("/lib/libc.so.6", &before)
+}
+
+/// Blocks that a thread allocates, and what it stores in them.
+const BLOCK: Op = Op::Alloc { addr: 0x9000, size: 64 };
+const OTHER: Op = Op::Alloc { addr: 0x9100, size: 64 };
+
+fn store(at: u64, value: u64) -> Op {
+    write(mem(at, 8), value)
+}
+
+#[test]
+fn nor_if_its_address_is_only_in_a_block_of_the_threads_own() {
+    let in_block = [BLOCK, store(0x9010, LOCAL.addr)];
+    let library = in_block.map(|op| (CODE, op));
+    assert!(!pinned_beside_the_system(&in_block));
+    assert!(
+        pinned("/lib/libother.so.1", &library),
+        "it may keep the block for others"
+    );
+    assert!(pinned("/lib/libglib-2.0.so.0", &library), "it, too");
+    let chain = [BLOCK, OTHER, store(0x9010, LOCAL.addr), store(0x9100, 0x9020)];
+    assert!(!pinned_beside_the_system(&chain));
+    // Where another block was, or comes.
+    let at_another_time = [store(0x8000, 0x9010), BLOCK, store(0x9010, LOCAL.addr)];
+    assert!(!pinned_beside_the_system(&at_another_time));
+}
+
+#[test]
+fn unless_others_may_find_that_block() {
+    let in_block = |more: &[Op]| [&[BLOCK, OTHER, store(0x9010, LOCAL.addr)], more].concat();
+    assert!(pinned_beside_the_system(&in_block(&[store(0x8000, 0x9020)])));
+    assert!(pinned_beside_the_system(&in_block(&[
+        store(0x9110, 0x9020),
+        store(0x8000, 0x9100)
+    ])));
+    assert!(
+        !pinned_beside_the_system(&in_block(&[store(0x8000, 0x9100)])),
+        "another one"
+    );
+    // On the thread's own stack, near to what others may find there, or not.
+    let on_stack = |found: u64| {
+        let slot = STACK + 0x800;
+        pinned_beside_the_system(&in_block(&[store(slot, 0x9020), store(0x8000, found)]))
+    };
+    assert!(on_stack(STACK + 0x400));
+    assert!(on_stack(STACK + 0x807), "its last byte");
+    assert!(!on_stack(STACK + 0x808));
+    // The other thread begins after all of that.
+    let by_another = |events: &[Op]| {
+        let mut events: Vec<_> = events.iter().map(|&op| (0, CODE, op)).collect();
+        let child = ThreadId(1);
+        let size = 0x1000;
+        let stack = Op::Alloc { addr: STACK, size };
+        events.splice(
+            0..0,
+            [(0, CODE, Op::Begin), (0, CODE, stack), (0, CODE, write(LOCAL, 1))],
+        );
+        events.extend([(0, CODE, Op::Fork { child }), (1, CODE, Op::Begin)]);
+        events
+    };
+    let pinned_after = |more: &[(u32, Op)]| {
+        let mut events = by_another(&in_block(&[]));
+        events.extend(more.iter().map(|&(thread, op)| (thread, CODE, op)));
+        events.extend([(1, CODE, Op::Branch), (0, CODE, read(LOCAL, 2))]);
+        let tables = Tables {
+            threads: vec![ThreadInfo::default(); 2],
+            modules: vec![module("/app", 0)],
+            ..Tables::default()
+        };
+        let last = events.len() as u32 - 1;
+        pin(tables, &events, last).is_some()
+    };
+    assert!(!pinned_after(&[]));
+    let elsewhere = mem(0x9030, 4);
+    assert!(
+        pinned_after(&[(1, write(elsewhere, 1))]),
+        "another thread uses the block"
+    );
+    assert!(pinned_after(&[(1, Op::Free { addr: 0x9000 })]), "or frees it");
+    assert!(!pinned_after(&[(1, Op::Free { addr: 0x9100 })]));
+}
+
 #[test]
 fn unless_a_library_that_is_not_recorded_has_threads() {
     let fork = (LIBRARY, Op::Fork { child: ThreadId(1) });
@@ -270,7 +356,6 @@ fn the_first_threads_stack_is_where_its_images_are_and_below() {
         assert!(pinned_on_the_first_stack(other, &[]), "{other:#x}");
     }
     let local = FIRST + 0x80;
-    let store = |at, value| write(mem(at, 8), value);
     assert!(!pinned_on_the_first_stack(local, &[store(FIRST + 0x40, local)]));
     assert!(pinned_on_the_first_stack(local, &[store(0x9000, local)]));
     assert!(pinned_on_the_first_stack(local, &[store(0x9000, local - 0x800)]));

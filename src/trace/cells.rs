@@ -6,9 +6,9 @@
 
 use super::EventId;
 use super::accesses::Range;
+use super::pieces::Pieces;
 use super::shadow::Shadow;
 use hashbrown::HashMap;
-use std::collections::BTreeMap;
 
 /// A cell: the number of a piece of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -147,9 +147,9 @@ pub(super) type CellRange = std::ops::Range<u32>;
 #[derive(Default)]
 pub(super) struct CellBuilder {
     pub(super) incarnations: Vec<Incarnation>,
-    /// The block that each piece of memory belongs to: where the piece begins, where it ends. A block keeps the
-    /// bytes that no later one was put over, also after its free, so that an access then still belongs to it.
-    pieces: BTreeMap<u64, (u64, IncarnationId)>,
+    /// The block that each piece of memory belongs to. A block keeps the bytes that no later one was put over, also
+    /// after its free, so that an access then still belongs to it.
+    pieces: Pieces<IncarnationId>,
     /// The last block that began at each address.
     begins: HashMap<u64, IncarnationId>,
     /// Allocations over bytes of a block that lives, and that block.
@@ -180,9 +180,14 @@ impl CellBuilder {
     pub(super) fn alloc(&mut self, addr: u64, size: u64, event: EventId) -> IncarnationId {
         let id = IncarnationId(self.incarnations.len() as u32);
         let end = addr.saturating_add(size.max(1));
-        if let Some(lives) = self.put(addr, end, id) {
-            self.overlaps.push((event, lives));
-        }
+        self.by_first.clear(addr, end);
+        let (incarnations, mut lives) = (&self.incarnations, None);
+        self.pieces.put(addr, end, id, |older| {
+            if incarnations[older.index()].free.is_none() {
+                lives = Some(older);
+            }
+        });
+        self.overlaps.extend(lives.map(|lives| (event, lives)));
         self.incarnations.push(Incarnation {
             addr,
             size,
@@ -192,35 +197,6 @@ impl CellBuilder {
         });
         self.begins.insert(addr, id);
         id
-    }
-
-    /// Puts a block over those that it overlaps; returns one of these that lives.
-    fn put(&mut self, addr: u64, end: u64, block: IncarnationId) -> Option<IncarnationId> {
-        self.by_first.clear(addr, end);
-        let below = self.pieces.range(..addr).next_back();
-        let mut covered: Vec<u64> = below
-            .filter(|&(_, &(until, _))| until > addr)
-            .map(|(&start, _)| start)
-            .into_iter()
-            .collect();
-        covered.extend(self.pieces.range(addr..end).map(|(&start, _)| start));
-        let mut lives = None;
-        for start in covered {
-            let Some((until, older)) = self.pieces.remove(&start) else {
-                continue;
-            };
-            if self.incarnations[older.index()].free.is_none() {
-                lives = Some(older);
-            }
-            if start < addr {
-                self.pieces.insert(start, (addr, older));
-            }
-            if until > end {
-                self.pieces.insert(end, (until, older));
-            }
-        }
-        self.pieces.insert(addr, (end, block));
-        lives
     }
 
     /// The live block that starts at `addr`, now freed; `None` for a free of what was never allocated.
@@ -245,9 +221,7 @@ impl CellBuilder {
             }
             number = self.others[at];
         }
-        let covering = self.pieces.range(..=addr).next_back().map(|(_, &piece)| piece);
-        let covering = covering.filter(|&(until, _)| addr < until);
-        let incarnation = covering.map_or(IncarnationId::STATIC, |(_, block)| block);
+        let incarnation = self.pieces.at(addr).unwrap_or(IncarnationId::STATIC);
         self.ranges.push((incarnation, addr, size));
         self.others.push(std::mem::replace(first, self.ranges.len() as u32));
         self.ranges.len() as u32 - 1

@@ -6,8 +6,8 @@
 //! they show is older than all that the other threads did. A value that differs from the image came
 //! later. Fresh blocks are zero: the recorder sees to it.
 
+use super::pieces::Pieces;
 use super::{Cell, EventId, Incarnation};
-use std::collections::BTreeMap;
 use trace_format::ImageInfo;
 
 /// The images of a trace, as of an event. Asked in the order of π.
@@ -16,8 +16,8 @@ pub(super) struct Images<'a> {
     all: &'a [ImageInfo],
     /// How many of them were taken until now.
     taken: usize,
-    /// The newest image of each piece of memory: where the piece ends, and whose it is.
-    pieces: BTreeMap<u64, (u64, &'a ImageInfo)>,
+    /// The newest image of each piece of memory.
+    pieces: Pieces<&'a ImageInfo>,
 }
 
 impl<'a> Images<'a> {
@@ -25,7 +25,7 @@ impl<'a> Images<'a> {
         Images {
             all,
             taken: 0,
-            pieces: BTreeMap::new(),
+            pieces: Pieces::default(),
         }
     }
 
@@ -42,10 +42,9 @@ impl<'a> Images<'a> {
     }
 
     fn explain_byte(&self, block: &Incarnation, addr: u64, value: u8) -> bool {
-        let newest = self.pieces.range(..=addr).next_back();
-        let image = newest
-            .filter(|&(_, &(until, _))| addr < until)
-            .map(|(_, &(_, image))| image)
+        let image = self
+            .pieces
+            .at(addr)
             .filter(|image| block.alloc.is_none_or(|alloc| image.before > u64::from(alloc.0)));
         match image {
             None if block.alloc.is_some() => value == 0,
@@ -65,33 +64,9 @@ impl<'a> Images<'a> {
             .take_while(|image| image.before <= u64::from(event.0));
         for image in due {
             self.taken += 1;
-            insert(&mut self.pieces, image);
+            let end = image.addr.saturating_add(image.size);
+            self.pieces.put(image.addr, end, image, |_| ());
         }
-    }
-}
-
-/// Puts an image over those that it overlaps.
-fn insert<'a>(pieces: &mut BTreeMap<u64, (u64, &'a ImageInfo)>, image: &'a ImageInfo) {
-    let (start, end) = (image.addr, image.addr.saturating_add(image.size));
-    let overlapping: Vec<u64> = pieces
-        .range(..end)
-        .rev()
-        .take_while(|&(_, &(until, _))| until > start)
-        .map(|(&at, _)| at)
-        .collect();
-    for at in overlapping {
-        let Some((until, old)) = pieces.remove(&at) else {
-            continue;
-        };
-        if at < start {
-            pieces.insert(at, (start, old));
-        }
-        if until > end {
-            pieces.insert(end, (until, old));
-        }
-    }
-    if start < end {
-        pieces.insert(start, (end, image));
     }
 }
 

@@ -27,6 +27,7 @@ mod marks;
 mod op;
 mod ops;
 mod own_frames;
+mod pieces;
 mod pins;
 mod places;
 mod recorded;

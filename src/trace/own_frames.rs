@@ -1,14 +1,17 @@
 //! What compilers leave unrecorded on a thread's own stack (`docs/SEMANTICS.md`, section 1, *External bytes*).
 //!
-//! gcc instruments no stores by which a structure is returned by value, nor what it expands in place after it has
-//! instrumented. Nearly every C++ program reads such memory. In a recording of a native program, a change of a cell on
-//! a thread's stack that only this thread accesses is taken for such a store, unless code of another thread, that
-//! nobody recorded, may have made it. That needs the cell's address. Either the trace shows that it was given away,
-//! stored elsewhere or as a new thread's argument; or it was given away in a register, to a call of a library that is
-//! not recorded. So nothing is taken for a thread's own where such a library has threads. This errs where it has none,
-//! but keeps an address for a later call by another thread.
+//! gcc instruments no stores by which a structure is passed or returned by value, nor what it expands in place after it
+//! has instrumented. Nearly every C++ program reads such memory. In a recording of a native program, a change of a cell
+//! on a thread's stack that only this thread accesses is taken for such a store, unless code of another thread, that
+//! nobody recorded, may have made it. That needs the cell's address. Either the trace shows that it came to where code
+//! of other threads may look: stored there, as a new thread's argument, or in a block that somebody finds there. Or it
+//! was given away in a register, to a call of a library that is not recorded. So nothing is taken for a thread's own
+//! where such a library has threads. This errs where it has none, but keeps an address for a later call by another
+//! thread; so where one is loaded, only stacks are a thread's own.
 
-use super::{Access, AccessKind, EventId, IncarnationId, Op, ThreadId, Trace};
+use super::pieces::Pieces;
+use super::{AccessKind, IncarnationId, Op, ThreadId, Trace};
+use hashbrown::HashSet;
 use std::ops::Range;
 use trace_format::{ImageInfo, ModuleInfo, NOBODYS};
 
@@ -18,14 +21,14 @@ const REACH: u64 = 4096;
 /// How far down from its end the first thread's stack reaches. The kernel leaves 128 MiB there to it alone.
 const FIRST_STACK: u64 = 8 << 20;
 
-/// Libraries whose threads are the program's own, or write to no other thread's stack: the start of their files' names.
-const KNOWN: [&str; 11] = [
+/// Libraries that use what they are given for the thread that calls them, and whose threads are the program's own, or
+/// write to no other thread's stack: the start of their files' names.
+const SYSTEM: [&str; 10] = [
     "ld-linux",
     "linux-vdso",
     "libc.",
     "libc++",
     "libgcc_s.",
-    "libglib-2.0.",
     "libgomp.",
     "libm.",
     "libpthread.",
@@ -33,13 +36,19 @@ const KNOWN: [&str; 11] = [
     "libtsan.",
 ];
 
+/// One whose threads are known, too, but that keeps what it is given for others.
+const MODELED: &str = "libglib-2.0.";
+
+/// A place in memory that is a thread's own: in a stack, an address; another block as a whole, 0.
+type Place = (IncarnationId, u64);
+
 /// The stacks of a native program's threads.
 pub(super) struct OwnFrames {
     /// By thread: its stack.
     stacks: Vec<Option<IncarnationId>>,
-    /// Addresses on stacks that were stored elsewhere, ascending.
-    given_away: Vec<(IncarnationId, u64)>,
-    /// The first thread's stack, which no event allocates.
+    /// Addresses on stacks that others may have, ascending.
+    given_away: Vec<Place>,
+    /// The first thread's stack, if no event allocates it.
     first: Range<u64>,
 }
 
@@ -47,37 +56,22 @@ impl OwnFrames {
     /// Of a trace whose accesses are known. There are none if it is no recording of a native program, which lists its
     /// modules, or if nothing can be told.
     pub(super) fn of(trace: &Trace) -> OwnFrames {
-        if trace.tables.modules.is_empty() || trace.unrecorded_code_has_threads() {
+        let modules = &trace.tables.modules;
+        let unrecorded = trace.unrecorded_modules();
+        if modules.is_empty() || trace.unrecorded_code_has_threads(&unrecorded) {
             return OwnFrames {
                 stacks: Vec::new(),
                 given_away: Vec::new(),
                 first: 0..0,
             };
         }
-        let first = first_stack(&trace.tables.images, &trace.tables.modules);
         let threads = (0..trace.threads() as u32).map(ThreadId);
         let stacks: Vec<Option<IncarnationId>> = threads.map(|thread| trace.own_stack(thread)).collect();
-        let owners = Owners::of(trace, stacks.iter().copied().flatten().collect());
-        let mut given_away: Vec<(IncarnationId, u64)> = trace
-            .accesses()
-            .filter(|access| access.size == 8 && access.kind != AccessKind::Free && access.kind.writes())
-            .flat_map(|access| {
-                let value = trace.uses(access).fold(0, |value, used| {
-                    let shift = 8 * (trace.cell(used.cell).addr - access.addr) as u32;
-                    value | used.written.checked_shl(shift).unwrap_or(0)
-                });
-                let stack = owners.at(value, access.event);
-                let stack = stack.filter(|&stack| stack != trace.incarnation_of(access.event));
-                let on_first = first.contains(&value) && !is_on(trace, &first, access);
-                let of_first = on_first.then_some(IncarnationId::STATIC);
-                stack.into_iter().chain(of_first).map(move |stack| (stack, value))
-            })
-            .collect();
-        given_away.sort_unstable();
-        given_away.dedup();
+        let first = first_stack(&trace.tables.images, modules);
+        let owned = Owned::of(trace, &stacks, first.clone(), unrecorded.is_empty());
         OwnFrames {
+            given_away: Stores::of(trace, &owned).found(&owned),
             stacks,
-            given_away,
             first,
         }
     }
@@ -92,9 +86,142 @@ impl OwnFrames {
     }
 }
 
-/// Whether an access is one of the first thread's stack.
-fn is_on(trace: &Trace, first: &Range<u64>, access: Access) -> bool {
-    first.contains(&access.addr) && trace.incarnation_of(access.event) == IncarnationId::STATIC
+/// Which memory is a thread's own, as long as nobody else has its address.
+struct Owned {
+    /// By block: its thread.
+    owners: Vec<Option<ThreadId>>,
+    /// By block: whether it is a stack.
+    is_stack: Vec<bool>,
+    /// The first thread's stack.
+    first: Range<u64>,
+}
+
+impl Owned {
+    /// The threads' stacks, and the blocks, if these count, that only the thread accesses that has allocated them.
+    fn of(trace: &Trace, stacks: &[Option<IncarnationId>], first: Range<u64>, blocks_count: bool) -> Owned {
+        let allocators = trace.incarnations.iter().map(|block| {
+            let alloc = block.alloc.filter(|_| blocks_count)?;
+            Some(trace.thread(alloc))
+        });
+        let mut owned = Owned {
+            owners: allocators.collect(),
+            is_stack: vec![false; trace.incarnations.len()],
+            first,
+        };
+        if blocks_count {
+            let mut turns = trace.in_threads.walk();
+            for access in trace.accesses() {
+                let owner = &mut owned.owners[trace.incarnation_of(access.event).index()];
+                *owner = owner.filter(|&owner| owner == turns.of(access.event).0);
+            }
+        }
+        for (thread, stack) in (0..).map(ThreadId).zip(stacks) {
+            if let Some(stack) = stack {
+                (owned.owners[stack.index()], owned.is_stack[stack.index()]) = (Some(thread), true);
+            }
+        }
+        owned
+    }
+
+    /// The thread whose own an address in a block is.
+    fn place(&self, block: IncarnationId, addr: u64) -> Option<(ThreadId, Place)> {
+        if block == IncarnationId::STATIC {
+            return self.first.contains(&addr).then_some((ThreadId(0), (block, addr)));
+        }
+        let owner = self.owners[block.index()]?;
+        let addr = if self.is_stack[block.index()] { addr } else { 0 };
+        Some((owner, (block, addr)))
+    }
+
+    fn is_on_a_stack(&self, (block, _): Place) -> bool {
+        block == IncarnationId::STATIC || self.is_stack[block.index()]
+    }
+}
+
+/// The addresses of threads' own memory that a trace stores.
+#[derive(Default)]
+struct Stores {
+    /// In the same thread's own memory: where, and which.
+    kept: HashSet<(Place, Place)>,
+    /// Anywhere else.
+    given_away: HashSet<Place>,
+}
+
+impl Stores {
+    fn of(trace: &Trace, owned: &Owned) -> Stores {
+        let mut stores = Stores::default();
+        // The C library gives a block the memory of one that is gone, so an address means one now and another one later.
+        let (mut begun, mut blocks) = (1, Pieces::default());
+        let mut extent = owned.first.clone();
+        let mut values = trace.accesses.values();
+        for access in trace.accesses() {
+            let stores = &mut stores;
+            if access.size != 8 || access.kind == AccessKind::Free || !access.kind.writes() {
+                continue;
+            }
+            let (_, value) = trace.accesses.values_by(access, values.at(access.event.index()));
+            while let Some(block) = trace.incarnations.get(begun) {
+                if block.alloc.is_some_and(|alloc| alloc > access.event) {
+                    break;
+                }
+                let end = block.addr.saturating_add(block.size.max(1));
+                blocks.put(block.addr, end, IncarnationId(begun as u32), |_| ());
+                extent = match extent.is_empty() {
+                    true => block.addr..end,
+                    false => extent.start.min(block.addr)..extent.end.max(end),
+                };
+                begun += 1;
+            }
+            if !extent.contains(&value) {
+                continue;
+            }
+            let block = blocks.at(value).unwrap_or(IncarnationId::STATIC);
+            let Some((owner, of)) = owned.place(block, value) else {
+                continue;
+            };
+            match owned.place(trace.incarnation_of(access.event), access.addr) {
+                Some((thread, at)) if thread == owner => {
+                    stores.kept.insert((at, of));
+                }
+                _ => {
+                    stores.given_away.insert(of);
+                }
+            }
+        }
+        stores
+    }
+
+    /// The addresses on stacks that others may have, for they find one after the other. Ascending.
+    fn found(self, owned: &Owned) -> Vec<Place> {
+        let mut kept: Vec<(Place, Place)> = self.kept.into_iter().collect();
+        kept.sort_unstable();
+        // From each of these on, the first that nobody has found, or one that leads to it.
+        let mut unfound: Vec<usize> = (0..=kept.len()).collect();
+        let mut given_away = self.given_away;
+        let mut open: Vec<Place> = given_away.iter().copied().collect();
+        while let Some((block, addr)) = open.pop() {
+            // What is stored over a byte begins up to seven before.
+            let lowest = (block, addr.saturating_sub(7));
+            let mut at = kept.partition_point(|&(at, _)| at < lowest);
+            loop {
+                while unfound[at] != at {
+                    unfound[at] = unfound[unfound[at]];
+                    at = unfound[at];
+                }
+                let Some(&(from, of)) = kept.get(at) else { break };
+                if from.0 != block || from.1 >= addr.saturating_add(REACH) {
+                    break;
+                }
+                unfound[at] = at + 1;
+                if given_away.insert(of) {
+                    open.push(of);
+                }
+            }
+        }
+        let mut on_stacks: Vec<Place> = given_away.into_iter().filter(|&of| owned.is_on_a_stack(of)).collect();
+        on_stacks.sort_unstable();
+        on_stacks
+    }
 }
 
 /// The first thread's stack, of which images are taken directly behind that of the recorder's own variables. These begin
@@ -120,57 +247,41 @@ fn first_stack(images: &[ImageInfo], modules: &[ModuleInfo]) -> Range<u64> {
     below.max(end.saturating_sub(FIRST_STACK))..end
 }
 
-/// Whose stack an address is on. The C library gives a new thread the memory of one that has ended, so the same address
-/// means one stack now and another one later.
-struct Owners {
-    /// Where stacks begin and end, ascending.
-    bounds: Vec<u64>,
-    /// From each bound to the next: the stacks there, by when they came.
-    stacks: Vec<Vec<(EventId, IncarnationId)>>,
-}
-
-impl Owners {
-    fn of(trace: &Trace, mut stacks: Vec<IncarnationId>) -> Owners {
-        let extent = |id: IncarnationId| {
-            let block = &trace.incarnations[id.index()];
-            block.addr..block.addr.saturating_add(block.size)
-        };
-        let since = |id: IncarnationId| trace.incarnations[id.index()].alloc.unwrap_or(EventId(0));
-        stacks.sort_unstable_by_key(|&id| since(id));
-        let mut bounds: Vec<u64> = stacks
-            .iter()
-            .flat_map(|&id| [extent(id).start, extent(id).end])
-            .collect();
-        bounds.sort_unstable();
-        bounds.dedup();
-        let mut owners = Owners {
-            stacks: vec![Vec::new(); bounds.len()],
-            bounds,
-        };
-        for id in stacks {
-            let first = owners.bounds.partition_point(|&bound| bound < extent(id).start);
-            let end = owners.bounds.partition_point(|&bound| bound < extent(id).end);
-            for there in &mut owners.stacks[first..end] {
-                there.push((since(id), id));
+impl Trace {
+    /// The modules, other than the system's, of which no access is recorded.
+    fn unrecorded_modules(&self) -> Vec<&ModuleInfo> {
+        let is_system = |module: &&ModuleInfo| SYSTEM.iter().any(|name| is_named(module, name));
+        let mut unrecorded: Vec<&ModuleInfo> = self.tables.modules.iter().filter(|module| !is_system(module)).collect();
+        let mut last = 0..0;
+        let plain = |kind| matches!(kind, AccessKind::Read | AccessKind::Write);
+        for access in self.accesses() {
+            if unrecorded.is_empty() {
+                break;
+            }
+            if !plain(access.kind) {
+                continue;
+            }
+            let pc = self.pc(access.event);
+            if last.contains(&pc) {
+                continue;
+            }
+            if let Some(module) = self
+                .tables
+                .modules
+                .iter()
+                .find(|module| (module.start..module.end).contains(&pc))
+            {
+                last = module.start..module.end;
+                unrecorded.retain(|&other| other != module);
             }
         }
-        owners
+        unrecorded
     }
 
-    /// The stack that an address is on when an event happens: the last one that came before.
-    fn at(&self, addr: u64, event: EventId) -> Option<IncarnationId> {
-        let after = self.bounds.partition_point(|&bound| bound <= addr);
-        let there = &self.stacks[after.checked_sub(1)?];
-        let came = there.partition_point(|&(since, _)| since < event);
-        Some(there[came.checked_sub(1)?].1)
-    }
-}
-
-impl Trace {
     /// Whether a thread was created by a library of which no access is recorded, or by nobody in sight.
-    fn unrecorded_code_has_threads(&self) -> bool {
+    fn unrecorded_code_has_threads(&self, unrecorded: &[&ModuleInfo]) -> bool {
         let mut forked = vec![false; self.program_order.len()];
-        let mut creators: Vec<&ModuleInfo> = Vec::new();
+        let mut by_unrecorded = false;
         let fork = |op| match op {
             Op::Fork { child } => Some(child),
             _ => None,
@@ -180,27 +291,21 @@ impl Trace {
                 *forked = true;
             }
             let pc = self.pc(event);
-            let module = self
-                .tables
-                .modules
+            let mut creators = unrecorded
                 .iter()
-                .find(|module| (module.start..module.end).contains(&pc));
-            creators.extend(module.filter(|module| !creators.contains(module)));
+                .filter(|module| (module.start..module.end).contains(&pc));
+            by_unrecorded |= creators.any(|module| !is_named(module, MODELED));
         }
         // The first thread was there.
         let unforked = forked.iter().zip(&self.program_order).skip(1);
         let mut unforked = unforked.filter(|(forked, order)| !**forked && !order.is_empty());
-        creators.retain(|module| {
-            let name = module.path.rsplit('/').next().unwrap_or_default();
-            !KNOWN.iter().any(|known| name.starts_with(known))
-        });
-        let is_recorded = |module: &&&ModuleInfo| {
-            let within = |event| (module.start..module.end).contains(&self.pc(event));
-            let plain = |kind| matches!(kind, AccessKind::Read | AccessKind::Write);
-            self.accesses().any(|access| plain(access.kind) && within(access.event))
-        };
-        unforked.next().is_some() || creators.iter().any(|module| !is_recorded(&module))
+        by_unrecorded || unforked.next().is_some()
     }
+}
+
+fn is_named(module: &ModuleInfo, name: &str) -> bool {
+    let file = module.path.rsplit('/').next().unwrap_or_default();
+    file.starts_with(name)
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ mod needed_facts;
 mod null_pointers;
 mod orders;
 mod other_values;
+mod own_frames;
 mod random_trace;
 mod stale_pointers;
 mod states;
