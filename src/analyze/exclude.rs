@@ -12,7 +12,7 @@ use super::decider::Decider;
 use super::{Instance, MAX_EVENTS_Z3, case};
 use crate::candidates::PairSites;
 use crate::encode::Form;
-use crate::prune::{Ending, Grounds, MustHappenBefore, Needs};
+use crate::prune::{Ending, Grounds, LockContexts, MustHappenBefore, Needs};
 use crate::semantics::onces::Initializers;
 use crate::semantics::{Before, Need};
 use crate::solve::{Native, Refuted, Steps};
@@ -44,6 +44,8 @@ pub(super) const MAX_UNPINNED: usize = 100_000;
 pub(super) struct Structure {
     /// `None` if it is all of must-happen-before.
     order: Option<MustHappenBefore>,
+    /// `None` if all locks are objects.
+    contexts: Option<LockContexts>,
     initializers: Initializers,
 }
 
@@ -127,6 +129,7 @@ impl Decider<'_> {
             let order = rests_on_outcomes(self.trace).then(walk);
             Structure {
                 order: order.filter(|order| !order.same_edges(self.order)),
+                contexts: self.contexts.without_variables(),
                 initializers: Initializers::of(self.trace),
             }
         })
@@ -160,6 +163,7 @@ impl Decider<'_> {
     /// The same for races alone, of a whole trace.
     fn never_at_once(&self, sites: &PairSites, core: Option<Instance>, first: Instance) -> (Instance, Verdict) {
         let order = self.order_on(Grounds::Structure);
+        let contexts = self.structure().contexts.as_ref().unwrap_or(self.contexts);
         let needs = self.needs.without_reads(order);
         let closed = |a, b| {
             needs.exclude(&[a, b])
@@ -169,7 +173,7 @@ impl Decider<'_> {
                     .order(self.trace, |a, b| order.before(a, b), a, b)
         };
         let (mut open, mut by_closure) = (None, None);
-        let visited = self.candidates.visit_on(order, &needs, sites, &mut |a, b| {
+        let visited = self.candidates.visit_on((order, contexts, &needs), sites, &mut |a, b| {
             if closed(a, b) {
                 by_closure.get_or_insert((a, b));
                 return ControlFlow::Continue(());
@@ -187,17 +191,14 @@ impl Decider<'_> {
                 };
                 ((a, b), refutation)
             } else if let Some((a, b)) = visited.first_locked {
-                ((a, b), self.lock_refutation(a, b))
+                ((a, b), self.lock_refutation(contexts, a, b))
             } else {
                 let instance = visited.first_ordered.unwrap_or(first);
                 (instance, chain(self.trace, order, instance))
             };
             return (instance, Verdict::Refuted(refutation));
         };
-        let clash = |(a, b): Instance| {
-            self.contexts
-                .clash(self.contexts.of_access(a), self.contexts.of_access(b))
-        };
+        let clash = |(a, b): Instance| contexts.clash(contexts.of_access(a), contexts.of_access(b));
         let is_open = |&(a, b): &Instance| order.concurrent(a, b) && !clash((a, b)) && !closed(a, b);
         let shown = core.filter(is_open).unwrap_or(open);
         if let Some(pinned) = self.needs_pins(sites) {
@@ -206,7 +207,8 @@ impl Decider<'_> {
         }
         let order = self.order_on(Grounds::Outcomes);
         let needs = self.unpinned.as_ref().map_or(self.needs, |unpinned| unpinned.needs);
-        let why = match needs.both_hold(shown.0, shown.1) {
+        let atomic = self.contexts.both_hold(self.trace, shown.0, shown.1);
+        let why = match atomic.or_else(|| needs.both_hold(shown.0, shown.1)) {
             _ if !order.concurrent(shown.0, shown.1) => chain(self.trace, order, shown),
             Some(taken) => Refutation::VariableLock { taken },
             None => Refutation::Core(Vec::new()),
@@ -231,17 +233,18 @@ impl Decider<'_> {
         let unpinned = self.unpinned.as_ref()?;
         let Unpinned { order, needs, .. } = unpinned;
         let (mut left, mut all) = (Vec::new(), true);
-        self.candidates.visit_on(order, needs, sites, &mut |a, b| {
-            if needs.exclude(&[a, b]) {
-                return ControlFlow::Continue(());
-            }
-            left.push((a, b));
-            all = left.len() <= MAX_UNPINNED;
-            match all {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
-            }
-        });
+        self.candidates
+            .visit_on((order, self.contexts, needs), sites, &mut |a, b| {
+                if needs.exclude(&[a, b]) {
+                    return ControlFlow::Continue(());
+                }
+                left.push((a, b));
+                all = left.len() <= MAX_UNPINNED;
+                match all {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                }
+            });
         let mut steps = self.steps_unpinned();
         let open = first_not_refuted(self.trace, &mut left, self.limit_unpinned(), &mut |ending| {
             unpinned.refutes(self.trace, ending, &mut steps)

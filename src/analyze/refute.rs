@@ -1,14 +1,14 @@
 //! The locks that keep two accesses apart, and where they were taken.
 
 use super::decider::Decider;
-use crate::prune::{held_at, history_clash};
+use crate::prune::{LockContexts, held_at, history_clash};
 use crate::trace::{EventId, ObjectId};
 use crate::verdict::Refutation;
 
 impl Decider<'_> {
-    /// The locks that exclude an instance.
-    pub(super) fn lock_refutation(&self, a: EventId, b: EventId) -> Refutation {
-        let context = |event: EventId| self.contexts.get(self.contexts.of_access(event));
+    /// The locks, all of them objects, that exclude an instance.
+    pub(super) fn lock_refutation(&self, contexts: &LockContexts, a: EventId, b: EventId) -> Refutation {
+        let context = |event: EventId| contexts.get(contexts.of_access(event));
         let (held_a, held_b) = (
             held_at(self.trace, self.sections, a),
             held_at(self.trace, self.sections, b),
@@ -19,12 +19,6 @@ impl Decider<'_> {
                 .map(|&(.., event)| event)
         };
         if let Some(lock) = context(a).common_lock(&context(b)) {
-            let [taken_a, taken_b] = [a, b].map(|event| self.contexts.variable_taken(self.trace, event, lock));
-            if let (Some(taken_a), Some(taken_b)) = (taken_a, taken_b) {
-                return Refutation::VariableLock {
-                    taken: (taken_a, taken_b),
-                };
-            }
             return Refutation::CommonLock {
                 lock,
                 acquired: (taken(&held_a, lock), taken(&held_b, lock)),

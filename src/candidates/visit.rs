@@ -4,7 +4,7 @@ use super::open_pairs::SitesFound;
 use super::site::Held;
 use super::spots::{SpotPair, Spots, first_from};
 use super::{Candidates, positions_of};
-use crate::prune::{LockContextId, MustHappenBefore, Needs};
+use crate::prune::{LockContextId, LockContexts, MustHappenBefore, Needs};
 use crate::trace::{CodePosition, EventId, ThreadId};
 use hashbrown::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -82,20 +82,21 @@ impl Candidates<'_> {
         sites: &PairSites,
         each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
     ) -> Visited {
-        self.visit_on(self.order, self.needs, sites, each)
+        self.visit_on((self.order, self.contexts, self.needs), sites, each)
     }
 
-    /// As [`visit`](Self::visit), by what other relations than the candidates' own exclude.
+    /// As [`visit`](Self::visit), by what other relations than the candidates' own exclude, and by the candidates'
+    /// locks or some of these.
     pub(crate) fn visit_on(
         &self,
-        order: &MustHappenBefore,
-        needs: &Needs<'_>,
+        (order, contexts, needs): (&MustHappenBefore, &LockContexts, &Needs<'_>),
         sites: &PairSites,
         each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
     ) -> Visited {
         let mut visit = Visit {
             candidates: self,
             order,
+            contexts,
             needs,
             each,
             found: Visited::default(),
@@ -306,6 +307,7 @@ fn by_cell(pairs: &[GroupPair]) -> impl Iterator<Item = (u32, &[GroupPair])> {
 struct Visit<'v, 't> {
     candidates: &'v Candidates<'t>,
     order: &'v MustHappenBefore,
+    contexts: &'v LockContexts,
     needs: &'v Needs<'v>,
     each: &'v mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
     found: Visited,
@@ -323,7 +325,7 @@ impl Visit<'_, '_> {
             let cell = &candidates.crowded[cell as usize];
             let mut unlocked = Vec::new();
             for &(_, a, b) in pairs {
-                if !cell.all_clash(candidates.contexts, a, b) {
+                if !cell.all_clash(self.contexts, a, b) {
                     unlocked.push((a, b));
                 } else if let Some((first, second)) = cell.first_conflict(a, b) {
                     self.found.locked += cell.instances(a, b);
@@ -345,7 +347,8 @@ impl Visit<'_, '_> {
     /// Two spots: all cells together, and then those one by one that are left.
     fn spots(&mut self, pair: &SpotPair) -> ControlFlow<()> {
         let Candidates { trace, spots, .. } = self.candidates;
-        if pair.all_clash {
+        // Known of all of the candidates' locks.
+        if pair.all_clash && std::ptr::eq(self.contexts, self.candidates.contexts) {
             self.found.locked += pair.instances;
             first_of(&mut self.found.first_locked, pair.first.0, pair.first.1);
             return ControlFlow::Continue(());
@@ -373,7 +376,7 @@ impl Visit<'_, '_> {
         let (Some(first), Some(second)) = (a.first(), b.first()) else {
             return ControlFlow::Continue(());
         };
-        let contexts = self.candidates.contexts;
+        let contexts = self.contexts;
         if contexts.all_clash(a.iter().map(|x| x.1), b.iter().map(|x| x.1)) {
             self.found.locked += a.len() as u64 * b.len() as u64;
             first_of(&mut self.found.first_locked, first.0, second.0);
@@ -383,7 +386,7 @@ impl Visit<'_, '_> {
     }
 
     fn not_all_locked(&mut self, a: Events<'_>, b: Events<'_>) -> ControlFlow<()> {
-        let contexts = self.candidates.contexts;
+        let contexts = self.contexts;
         if a.len() * b.len() > FEW
             && let Some(lock) = contexts.most_held(a.iter().map(|x| x.1), b.iter().map(|x| x.1))
         {
@@ -424,8 +427,8 @@ impl Visit<'_, '_> {
         if a.len() > b.len() {
             return self.one_by_one(b, a);
         }
-        let Candidates { trace, contexts, .. } = *self.candidates;
-        let (order, needs) = (self.order, self.needs);
+        let trace = self.candidates.trace;
+        let (order, contexts, needs) = (self.order, self.contexts, self.needs);
         let (thread_a, thread_b) = (trace.thread(first_a), trace.thread(first_b));
         // What precedes an event, or is preceded by it, only grows along its thread, so both ends of a stretch only move
         // on: from where they were, mostly not far.

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
+use witness::session;
 use witness::symbols::gcc_flags;
 
 /// Compile C for recording: the C compiler, with flags added.
@@ -45,6 +46,8 @@ impl Language {
     }
 }
 
+/// What gcc is to read before each file.
+const CALLS: &str = include_str!("compile.h");
 /// Every compiler's.
 const ALWAYS: [&str; 2] = ["-g", "-fsanitize=thread"];
 /// clang links its own runtime into the program unless told otherwise, and leaves out the read in `x++`.
@@ -65,6 +68,8 @@ impl Language {
             command.args(CLANG);
         } else {
             command.args(gcc_flags(gcc_version(&version)));
+            let calls = session::kept_file("compile.h", CALLS).context("cannot put a header where gcc finds it")?;
+            command.arg("-include").arg(calls);
             // Where gcc looks for its assembler first: inline assembly is to be recorded as well.
             let mut folder = OsString::from("-B");
             folder.push(super::assembler::folder()?.join(""));

@@ -10,7 +10,7 @@
 //! Where the memory is freed, nobody accesses it behind that, so a free does not come between either.
 //!
 //! That says nothing of runs in which reads see something else: the program need not look at what it read. So it is an
-//! outcome, and no structure, unlike a [lock](super::VariableLocks) that is made of an atomic variable.
+//! outcome, and no structure.
 
 use crate::trace::{AccessKind, CellId, EventId, ObjectId, Section, Sections, Trace, Writers};
 use hashbrown::HashSet;

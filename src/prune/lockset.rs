@@ -7,7 +7,7 @@
 //! Two accesses whose threads hold the same lock, not both as readers, cannot be next at the same
 //! time: the classic lockset argument (Savage et al. 1997), exact in this direction. Locks that
 //! some thread released without holding them prove nothing and are left out. [Variables](VariableLocks) that are locks
-//! count as such, but for the histories; they are numbered behind the objects of the trace.
+//! count as such, if one asks for them, but for the histories; they are numbered behind the objects of the trace.
 
 use super::VariableLocks;
 use super::histories::{Histories, HistoryId};
@@ -84,7 +84,7 @@ pub struct LockContexts {
     /// Locks that occur, by bit; a bit stands for several if there are more than 64.
     bits: HashMap<ObjectId, u32>,
     /// By event.
-    of_event: Column<LockContextId>,
+    of_event: Arc<Column<LockContextId>>,
     variables: VariableLocks,
     /// Objects of the trace.
     objects: u32,
@@ -105,6 +105,7 @@ impl LockContexts {
             objects,
             ..LockContexts::default()
         };
+        let mut of_event = Column::default();
         let mut by_variables = variables.changes().iter().peekable();
         let mut numbers = Numbers::new();
         // Contexts repeat, and so do the steps between them.
@@ -127,7 +128,7 @@ impl LockContexts {
                     break;
                 };
                 // Its own is that before the change.
-                found.of_event.push_many(*now, (event.0 + 1 - from) as usize);
+                of_event.push_many(*now, (event.0 + 1 - from) as usize);
                 from = event.0 + 1;
                 if by_operation == Some(event) {
                     operations.next();
@@ -144,9 +145,10 @@ impl LockContexts {
                     *now = found.after(&mut numbers, &mut steps, *now, change);
                 }
             }
-            found.of_event.push_many(*now, (turn.end - from) as usize);
+            of_event.push_many(*now, (turn.end - from) as usize);
         }
-        found.of_event.end();
+        of_event.end();
+        found.of_event = Arc::new(of_event);
         found.variables = variables;
         found
     }
@@ -191,9 +193,26 @@ impl LockContexts {
         held
     }
 
-    /// If a lock is a variable, the event by which the thread of `event` took it last before that.
+    /// The same contexts, without the locks that are variables; `None` if there are none.
     #[must_use]
-    pub fn variable_taken(&self, trace: &Trace, event: EventId, lock: ObjectId) -> Option<EventId> {
+    pub fn without_variables(&self) -> Option<LockContexts> {
+        if self.variables.changes().is_empty() {
+            return None;
+        }
+        let mut without = LockContexts {
+            variables: VariableLocks::default(),
+            ..self.clone()
+        };
+        for (held, masks) in without.contexts.iter_mut().zip(&mut without.masks) {
+            let is_object = |&&((lock, _), _): &&(Hold, HistoryId)| lock.0 < self.objects;
+            *held = held.iter().filter(is_object).copied().collect();
+            *masks = self.masks_of(held);
+        }
+        Some(without)
+    }
+
+    /// If a lock is a variable, the event by which the thread of `event` took it last before that.
+    fn variable_taken(&self, trace: &Trace, event: EventId, lock: ObjectId) -> Option<EventId> {
         self.variables.taken(trace, event, lock.0.checked_sub(self.objects)?)
     }
 
@@ -218,19 +237,28 @@ impl LockContexts {
         if let Some(&known) = numbers.get(held.as_slice()) {
             return known;
         }
-        let mut masks = Masks::default();
-        for &((lock, shared), since) in &held {
-            let bit = self.bit(lock);
-            masks.held |= bit;
-            masks.exclusive |= if shared { 0 } else { bit };
-            masks.since |= self.histories.mask(since);
+        for &((lock, _), _) in &held {
+            self.bit(lock);
         }
+        let masks = self.masks_of(&held);
         let id = LockContextId(self.contexts.len() as u32);
         let held: Arc<[(Hold, HistoryId)]> = held.into();
         self.masks.push(masks);
         self.contexts.push(Arc::clone(&held));
         numbers.insert(held, id);
         id
+    }
+
+    /// Of what is held, each of which has a bit.
+    fn masks_of(&self, held: &[(Hold, HistoryId)]) -> Masks {
+        let mut masks = Masks::default();
+        for &((lock, shared), since) in held {
+            let bit = 1 << (self.bits[&lock] % u64::BITS);
+            masks.held |= bit;
+            masks.exclusive |= if shared { 0 } else { bit };
+            masks.since |= self.histories.mask(since);
+        }
+        masks
     }
 
     fn bit(&mut self, lock: ObjectId) -> u64 {

@@ -15,8 +15,11 @@
 //!
 //! A cell that is [changed under a lock](super::guarded) is one if all this holds of what each of its writes finds there,
 //! by whatever memory orders: who takes it has found it free in the section in which he takes it, and no other thread
-//! takes it, nor gives it back, between these two. But a program need not have looked at what it found, so this holds of
-//! what happened in this run, and not of all runs with these operations: it is an outcome.
+//! takes it, nor gives it back, between these two.
+//!
+//! Of either, this holds of what happened in this run, and not of all runs with these operations: it is an outcome. A
+//! program need not have looked at what it found, and nothing in a trace tells a spin lock that nobody had to wait for
+//! from a count of threads that excludes nobody.
 //!
 //! *What is done under either is ordered*, also where atomics are weak: who takes it sees *free* as the one before him
 //! stored it, and so synchronizes with that store, or with the release of the lock behind it. So a pair of accesses under

@@ -45,15 +45,14 @@ impl Words<'_> {
                 vec![format!("{}; {}", side(a, acquired.0), side(b, acquired.1))]
             }
             Refutation::VariableLock { taken } => {
-                let access = self.trace.access(taken.0);
-                let lock = access.map_or_else(String::new, |access| self.memory(access));
-                let what = match access.is_some_and(|access| access.kind.is_atomic()) {
-                    true => "an atomic that is a lock",
-                    false => "which was a lock in this run",
-                };
+                let lock = self
+                    .trace
+                    .access(taken.0)
+                    .map_or_else(String::new, |access| self.memory(access));
                 let side = |access: EventId, taken: EventId| {
                     let (thread, since) = (self.thread_of(access), self.since(Some(taken)));
-                    format!("{thread} holds {lock}, {what}, at {}, {since}", self.place(access))
+                    let place = self.place(access);
+                    format!("{thread} holds {lock}, which was a lock in this run, at {place}, {since}")
                 };
                 vec![format!("{}; {}", side(a, taken.0), side(b, taken.1))]
             }

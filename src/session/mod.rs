@@ -54,7 +54,7 @@ pub use recorder_ring::{Decision, Policy, Settings, Standing, plan};
 pub(crate) use run::words_of;
 pub use run::{Diverged, Ran, Session};
 pub use running::Bounds;
-pub use runtime::{link_folder, runtime_folder};
+pub use runtime::{kept_file, link_folder, runtime_folder};
 pub use settings::settings_of;
 pub use signals::{EndsWhenAsked, asked_to_end, asks_to_end, failure_of, signal_name};
 pub use step::{Choice, Step};

@@ -54,6 +54,19 @@ pub fn link_folder(program: &Path, name: &str) -> Result<PathBuf, RunError> {
     kept(&folder, &make, &is_whole)
 }
 
+/// A file of this name and text, where other programs find it.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn kept_file(name: &str, text: &str) -> Result<PathBuf, RunError> {
+    let folder = format!("{name}-{}", &blake3::hash(text.as_bytes()).to_hex()[..16]);
+    let make = |draft: &Path| fs::write(draft.join(name), text);
+    let is_whole = |folder: &Path| {
+        is_private_folder(folder) && fs::read(folder.join(name)).is_ok_and(|found| found == text.as_bytes())
+    };
+    Ok(kept(&folder, &make, &is_whole)?.join(name))
+}
+
 /// Unpacks the runtime, unless this was done before; the folder that holds it. Programs load what they find there, so it
 /// is a folder that nobody but the caller can write to, or have prepared.
 pub(super) fn unpack() -> Result<PathBuf, RunError> {

@@ -286,9 +286,9 @@ pub enum Refutation {
         /// Where each thread took it; `None` if it held it from the start.
         acquired: (Option<EventId>, Option<EventId>),
     },
-    /// Both hold the same lock, which the program made of a variable.
+    /// Both hold the same lock, which the program made of a variable: in this run, so nothing is *refuted* by it.
     VariableLock {
-        /// The writes that took it: atomic ones, or, where that is said of this run alone, others under another lock.
+        /// The writes that took it: atomic ones, or others under another lock.
         taken: (EventId, EventId),
     },
     /// Lock acquisition histories: each thread holds a lock that the other took in the meantime.

@@ -165,10 +165,8 @@ fn refuted_in_vain(
     execution: &Execution,
     found: Option<&brute_force::Found>,
     positions: (u64, u64),
-    why: &Refutation,
 ) -> Option<(EventId, EventId)> {
-    let by_order = matches!(why, Refutation::MustHappenBefore(_));
-    let reached = structure::reached(execution, found?, positions, by_order, LIMIT)?;
+    let reached = structure::reached(execution, found?, positions, LIMIT)?;
     reached.first().copied()
 }
 
@@ -239,7 +237,7 @@ fn judge_with(trace: &Trace, execution: &Execution, options: &Options, unordered
                     pair.verdict
                 ));
             }
-            Verdict::Refuted(why) if let Some(reached) = refuted_in_vain(execution, by_operations(), key, why) => {
+            Verdict::Refuted(why) if let Some(reached) = refuted_in_vain(execution, by_operations(), key) => {
                 return Judged::Wrong(format!(
                     "{reached:?} are refuted, but the operations bring them next: {why:?}"
                 ));
@@ -257,7 +255,9 @@ fn judge_with(trace: &Trace, execution: &Execution, options: &Options, unordered
             }
             Verdict::Refuted(Refutation::MustHappenBefore(_)) => "refuted: must-happen-before",
             Verdict::Refuted(Refutation::CommonLock { .. }) => "refuted: common lock",
-            Verdict::Refuted(Refutation::VariableLock { .. }) => "refuted: atomic lock",
+            Verdict::Refuted(Refutation::VariableLock { .. }) => {
+                return Judged::Wrong(format!("{key:x?} is refuted by what was a lock in this run"));
+            }
             Verdict::Refuted(Refutation::LockHistory { .. }) => "refuted: lock history",
             Verdict::Refuted(Refutation::Core(facts)) if facts.is_empty() => "refuted: core, not computed",
             Verdict::Refuted(Refutation::Core(_)) => "refuted: core",
@@ -265,6 +265,7 @@ fn judge_with(trace: &Trace, execution: &Execution, options: &Options, unordered
                 return Judged::Wrong(format!("{key:x?} is refuted by a file, and there is none: {why:?}"));
             }
             Verdict::NotInTrace(Refutation::MustHappenBefore(_)) => "not in this trace: must-happen-before",
+            Verdict::NotInTrace(Refutation::VariableLock { .. }) => "not in this trace: variable lock",
             Verdict::NotInTrace(_) => "not in this trace: core",
             Verdict::Unknown(Unknown::Unrecorded(_)) => "unknown: unrecorded code",
             Verdict::Unknown(Unknown::Budget) => "unknown: budget",
@@ -349,8 +350,8 @@ fn verdicts_agree_with_exhaustive_search() {
         "witnessed, after free",
         "refuted: must-happen-before",
         "refuted: common lock",
-        "refuted: atomic lock",
         "not in this trace: must-happen-before",
+        "not in this trace: variable lock",
         "not in this trace: core",
         "unknown: unrecorded code",
     ] {

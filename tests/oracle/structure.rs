@@ -17,8 +17,6 @@ use witness::trace::EventId;
 /// What else is taken for structure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Also {
-    /// Atomic operations see the values that they saw: atomic variables may be locks.
-    pub atomics: bool,
     /// A `once_wait` comes after what initialized its cell in π.
     pub onces: bool,
 }
@@ -32,8 +30,6 @@ pub struct Progress {
     /// Depths kept across waits, by their beginnings.
     kept: BTreeMap<EventId, u32>,
     count: BTreeMap<u32, u32>,
-    /// By cell: what the last atomic operation left.
-    atomics: BTreeMap<usize, Option<u64>>,
 }
 
 /// What holds of the whole trace.
@@ -99,7 +95,7 @@ pub fn shows_any<const N: usize>(
 ) -> bool {
     for &one in all {
         let onces = one.iter().any(|&event| initializes(execution, event));
-        let also = Also { atomics: false, onces };
+        let also = Also { onces };
         match shows(execution, also, one, LIMIT / 4) {
             Some(false) => {}
             shown => return shown == Some(true),
@@ -172,7 +168,6 @@ pub fn search(
         readers: first.readers,
         kept: BTreeMap::new(),
         count: BTreeMap::new(),
-        atomics: BTreeMap::new(),
     };
     let mut visited = HashSet::from([start.clone()]);
     let mut stack = vec![start];
@@ -359,9 +354,6 @@ impl Progress {
                     .filter(|&other| *execution.op(other) == Op::OnceEnd { once });
                 ends.any(|end| self.is_done(execution, end))
             }
-            Op::AtomicLoad { .. } | Op::AtomicStore { .. } | Op::AtomicRmw { .. } if rules.also.atomics => {
-                self.atomic(execution, event)
-            }
             _ => true,
         }
     }
@@ -375,19 +367,6 @@ impl Progress {
     fn permits(&mut self, execution: &Execution, semaphore: u32) -> &mut u32 {
         let initial = execution.initial_count(semaphore);
         self.count.entry(semaphore).or_insert(initial)
-    }
-
-    fn atomic(&mut self, execution: &Execution, event: EventId) -> bool {
-        let mut sees = true;
-        for used in execution.uses(event) {
-            let cell = &execution.cells[used.cell];
-            let holds = self.atomics.get(&used.cell).copied().unwrap_or(cell.initial);
-            sees &= used.sees.is_none() || cell.external || holds == used.sees;
-            if let super::execution::Leaves::Value(value) = used.leaves {
-                self.atomics.insert(used.cell, Some(value));
-            }
-        }
-        sees
     }
 }
 
@@ -409,12 +388,8 @@ pub fn initializes(execution: &Execution, event: EventId) -> bool {
     open.values().any(|&begun| begun > 0)
 }
 
-fn ends(execution: &Execution, event: EventId) -> bool {
-    matches!(execution.op(event), Op::Free { .. } | Op::Destroy { .. })
-}
-
 /// The instances of a pair of positions that must not be refuted: the operations alone bring them next. `None` if the
-/// search is too large. `by_order`: the argument is must-happen-before, which knows no locks made of atomics.
+/// search is too large.
 ///
 /// What initializes a once cell comes before what waits for it, whoever performs it; an access of an initializer is
 /// compared with that in mind.
@@ -422,7 +397,6 @@ pub fn reached(
     execution: &Execution,
     known: &Found,
     positions: (u64, u64),
-    by_order: bool,
     limit: usize,
 ) -> Option<BTreeSet<(EventId, EventId)>> {
     let mut found = BTreeSet::new();
@@ -433,8 +407,6 @@ pub fn reached(
             continue;
         }
         let also = Also {
-            // Of an access that ends its memory, the argument may be that of what is done to it afterwards alone.
-            atomics: !by_order || ends(execution, a) || ends(execution, b),
             onces: initializes(execution, a) || initializes(execution, b),
         };
         let again = || pairs(execution, also, limit);

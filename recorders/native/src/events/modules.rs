@@ -130,6 +130,23 @@ pub fn forget_unloaded() {
     }
 }
 
+/// Whether an address lies in what is loaded of the program or a library: its code or its variables.
+pub fn hold(addr: usize) -> bool {
+    unsafe extern "C-unwind" fn is_it(info: *mut libc::dl_phdr_info, _size: usize, addr: *mut c_void) -> c_int {
+        // SAFETY: what `dl_iterate_phdr` passes on, and the caller's variable.
+        let (info, addr) = unsafe { (&*info, *addr.cast::<u64>()) };
+        let mut loaded = headers(info).iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let holds = |header: &libc::Elf64_Phdr| {
+            let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
+            (start..start.saturating_add(header.p_memsz)).contains(&addr)
+        };
+        loaded.any(holds).into()
+    }
+    let mut addr = addr as u64;
+    // SAFETY: the function takes such a pointer.
+    unsafe { real::dl_iterate_phdr(is_it, (&raw mut addr).cast()) != 0 }
+}
+
 /// The code of the module that a code position lies in; empty if there is none.
 pub fn code_around(pc: usize) -> (usize, usize) {
     unsafe extern "C-unwind" fn is_it(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {

@@ -2,7 +2,7 @@
 
 use super::{failed_join, fibers, mutex, stack};
 use crate::events::variable::SEQUENTIALLY_CONSISTENT;
-use crate::events::{images, pending};
+use crate::events::{images, modules, pending};
 use crate::platform::export::export;
 use crate::platform::memory::NOBODYS;
 use crate::platform::real::{self, Routine};
@@ -24,6 +24,9 @@ use recorder_ring::{Note, Record};
 /// Rounds of destructors that glibc runs at a thread's end; ours ends the thread in the last, so
 /// that the destructors of the program's own keys are recorded.
 const DESTRUCTOR_ROUNDS: u32 = 4;
+
+/// What is less is no address: a number in the place of an argument.
+const LOWEST: usize = 1 << 16;
 
 /// The first thread; called once, before there is a baton.
 pub fn first() -> &'static Thread {
@@ -102,6 +105,9 @@ pub unsafe extern "C-unwind" fn create(
     }
     plan::before_call(pc, &[kind::WRITE], &[(handle as usize, size_of::<pthread_t>())]);
     images::take_once(stack::own);
+    if REGISTER.alive.get() == 1 {
+        end_of_one_thread(pc);
+    }
     let child = REGISTER.new_thread();
     let index = register::index_of_child(&inside);
     child.index.set(index);
@@ -137,10 +143,25 @@ pub unsafe extern "C-unwind" fn create(
     0
 }
 
-/// A new thread gets an address on its creator's stack in a register, where nobody sees that it was given away: that is
-/// recorded as a store to a variable of the runtime's own. What the new thread does there may be unrecorded.
+/// glibc tells by a variable that there is one thread alone, and changes it when another one is created. Programs read it:
+/// those in C++ before they count who shares something.
+fn end_of_one_thread(pc: usize) {
+    // SAFETY: glibc's variable of one byte, where it has that; the program may have a copy, which all use then.
+    unsafe {
+        let variable = libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr()).cast::<u8>();
+        if !variable.is_null() && variable.read_volatile() != 0 {
+            variable.write_volatile(0);
+            pending::write_range_now(variable as usize, 1, pc);
+        }
+    }
+}
+
+/// A new thread gets an address on its creator's stack, or of a block, in a register, where nobody sees that it was given
+/// away: that is recorded as a store to a variable of the runtime's own. What the new thread does there may be
+/// unrecorded.
 fn hand_over(inside: &RuntimeGuard, argument: usize, child: u32, pc: usize) {
-    if (inside.stack.get()..inside.stack_end.get()).contains(&argument) {
+    let on_stack = || (inside.stack.get()..inside.stack_end.get()).contains(&argument);
+    if argument >= LOWEST && (on_stack() || !modules::hold(argument)) {
         pending::push(Record::AtomicStore {
             pc: pc as u64,
             addr: NOBODYS | 1 << 55 | u64::from(child) << 3,
