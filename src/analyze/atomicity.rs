@@ -15,7 +15,7 @@ use crate::parallel;
 use crate::prune::{Grounds, Needs};
 use crate::schedule::Goal;
 use crate::solve::{self, Steps};
-use crate::symbols::{Symbols, UnrecordedCalls, hidden_between};
+use crate::symbols::{Symbols, UnrecordedCalls};
 use crate::trace::{CellId, CodePosition, EventId, IncarnationId, SectionId, Trace};
 use crate::verdict::{Analysis, AtomicityViolation, CutRefutation, Refutation, Region, Rejected, Unknown, Verdict};
 use std::num::NonZeroUsize;
@@ -165,7 +165,7 @@ fn doubt(known: &Decider<'_>, violations: &mut [AtomicityViolation]) {
         return;
     }
     let calls = UnrecordedCalls::of(trace.tables());
-    if !calls.may_synchronize() {
+    if !calls.may_carry() {
         return;
     }
     let hidden = calls.hidden_synchronization(trace);
@@ -175,7 +175,7 @@ fn doubt(known: &Decider<'_>, violations: &mut [AtomicityViolation]) {
             .others()
             .iter()
             .flat_map(|&other| [(first, other), (other, second)]);
-        let library = pairs.find_map(|(a, b)| hidden_between(trace, &hidden, a.min(b), a.max(b)));
+        let library = pairs.find_map(|(a, b)| hidden.between(trace, a.min(b), a.max(b)));
         if let (Verdict::Witnessed(schedule), Some(library)) = (&violation.verdict, library) {
             violation.verdict = Verdict::Unknown(Unknown::Unsynchronized {
                 schedule: Box::new(schedule.clone()),

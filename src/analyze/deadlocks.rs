@@ -15,7 +15,7 @@ use crate::parallel;
 use crate::prune::{Grounds, Needs, held_at};
 use crate::schedule::Goal;
 use crate::solve::{self, Answer, NativeAnswer, Session, Steps};
-use crate::symbols::{UnrecordedCalls, hidden_between};
+use crate::symbols::UnrecordedCalls;
 use crate::trace::{EventId, ObjectId};
 use crate::verdict::{Analysis, CutRefutation, Deadlock, DeadlockKind, Refutation, Rejected, Unknown, Verdict};
 use std::num::NonZeroUsize;
@@ -106,16 +106,14 @@ fn doubt(known: &Decider<'_>, deadlocks: &mut [Deadlock]) {
         return;
     }
     let calls = UnrecordedCalls::of(trace.tables());
-    if !calls.may_synchronize() {
+    if !calls.may_carry() {
         return;
     }
     let hidden = calls.hidden_synchronization(trace);
     for deadlock in deadlocks {
         let example = &deadlock.example;
         let pairs = (0..example.len()).flat_map(|b| (0..b).map(move |a| (example[a], example[b])));
-        let library = pairs
-            .into_iter()
-            .find_map(|(a, b)| hidden_between(trace, &hidden, a, b));
+        let library = pairs.into_iter().find_map(|(a, b)| hidden.between(trace, a, b));
         if let (Verdict::Witnessed(schedule), Some(library)) = (&deadlock.verdict, library) {
             deadlock.verdict = Verdict::Unknown(Unknown::Unsynchronized {
                 schedule: Box::new(schedule.clone()),

@@ -46,7 +46,7 @@ use crate::prune::{Grounds, LockContexts, MustHappenBefore, Needs, VariableLocks
 use crate::schedule::{Goal, Schedule};
 use crate::semantics::waits;
 use crate::solve::Native;
-use crate::symbols::{UnrecordedCalls, hidden_between};
+use crate::symbols::UnrecordedCalls;
 use crate::trace::{AccessKind, EventId, MemoryOrder, Sections, Trace, Wakes};
 use crate::verdict::{Analysis, Fact, Find, Kind, Pair, Refutation, Regions, Rejected, Unknown, Verdict};
 use decider::Decider;
@@ -515,7 +515,7 @@ fn doubt(trace: &Trace, analysis: &mut Analysis) {
         return;
     }
     let calls = UnrecordedCalls::of(trace.tables());
-    if !calls.may_synchronize() {
+    if !calls.may_carry() {
         return;
     }
     let hidden = calls.hidden_synchronization(trace);
@@ -523,7 +523,7 @@ fn doubt(trace: &Trace, analysis: &mut Analysis) {
         if let Verdict::Witnessed(schedule) = &pair.verdict
             // What came too early in the recorded run itself did so whatever else was there.
             && !matches!(schedule.goal, Goal::Order { early, .. } if early == pair.example.0)
-            && let Some(library) = hidden_between(trace, &hidden, pair.example.0, pair.example.1)
+            && let Some(library) = hidden.between(trace, pair.example.0, pair.example.1)
         {
             pair.verdict = Verdict::Unknown(Unknown::Unsynchronized {
                 schedule: Box::new(schedule.clone()),

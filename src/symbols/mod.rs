@@ -9,6 +9,7 @@
 
 mod called_back;
 mod calls;
+mod carriers;
 mod compared;
 mod compilers;
 mod imports;
@@ -36,7 +37,7 @@ pub use module::Problem;
 pub use names::{bare, file_name, same_function};
 pub use places::Places;
 pub use uninstrumented::uninstrumented;
-pub use unrecorded::{Suspects, UnrecordedCalls, hidden_between};
+pub use unrecorded::{HiddenStretches, Suspects, UnrecordedCalls};
 
 /// One function activation at a code position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,9 +12,10 @@
 
 use super::called_back::{CalledBack, Suspected, either};
 use super::calls::{Linkage, Target, announcements, calls, linkage, mentions};
+use super::carriers::{Carries, carries};
 use super::uninstrumented::Passing;
 use super::{file_name, read_file};
-use crate::trace::{CodePosition, EventId, Op, Tables, ThreadId, Trace};
+use crate::trace::{CodePosition, EventId, ObjectId, Op, Tables, ThreadId, Trace};
 use columns::Excerpt;
 use hashbrown::{HashMap, HashSet};
 use object::Object;
@@ -39,6 +40,8 @@ struct Site {
     target: Target,
     /// The module that has the target; of a pointer, the one that has the call.
     library: usize,
+    /// What is known to be carried by what is called, if that is a function of a library.
+    carries: Carries,
 }
 
 /// Events before a call through a pointer that are looked at for the pointer.
@@ -55,6 +58,8 @@ pub struct UnrecordedCalls {
     /// The functions of instrumented modules that are not instrumented and may synchronize, by address: the first byte,
     /// the first behind it, and what they may do.
     uninstrumented: Vec<(CodePosition, CodePosition, Suspected)>,
+    /// By module.
+    instrumented: Vec<bool>,
     /// By module: unrecorded, and may synchronize.
     synchronizes: Vec<bool>,
     /// By module: that, and pointers to its code may be somewhere.
@@ -162,14 +167,30 @@ impl UnrecordedCalls {
                 Some((start.wrapping_add(base), end.wrapping_add(base), may))
             });
             uninstrumented.extend(functions);
-            let found = calls.list.into_iter().map(|call| Site {
-                at: call.at.wrapping_add(base),
-                within: (call.within.0.wrapping_add(base), call.within.1.wrapping_add(base)),
-                library: match &call.target {
-                    Target::Function(name) => definer[name.as_str()],
-                    Target::Pointer | Target::Here(_) => row,
-                },
-                target: call.target,
+            let is_taken = |start: &str| {
+                let taken = linkages.iter().flat_map(|linkage| &linkage.imports);
+                taken.into_iter().any(|name| name.starts_with(start))
+            };
+            let found = calls.list.into_iter().map(|call| {
+                let (library, carries) = match &call.target {
+                    Target::Function(name) => {
+                        let library = definer[name.as_str()];
+                        let carries = match synchronizes[library] {
+                            true => Carries::Always(Passing::BOTH),
+                            false => carries(&modules[library].path, name, &is_taken),
+                        };
+                        (library, carries)
+                    }
+                    Target::Here(passing) => (row, Carries::Always(*passing)),
+                    Target::Pointer => (row, Carries::Nothing),
+                };
+                Site {
+                    at: call.at.wrapping_add(base),
+                    within: (call.within.0.wrapping_add(base), call.within.1.wrapping_add(base)),
+                    library,
+                    carries,
+                    target: call.target,
+                }
             });
             sites.extend(found);
             announced.extend(announcements(bytes).into_iter().map(|at| at.wrapping_add(base)));
@@ -184,6 +205,7 @@ impl UnrecordedCalls {
             functions,
             announced,
             uninstrumented,
+            instrumented: linkages.iter().map(|linkage| linkage.instrumented).collect(),
             synchronizes,
             pointed_to,
             paths: modules.iter().map(|module| module.path.clone()).collect(),
@@ -286,8 +308,20 @@ impl UnrecordedCalls {
             || self.sites.iter().any(|site| matches!(site.target, Target::Here(_)))
     }
 
-    /// The code that may synchronize unseen between an event, the `at`-th of its thread, and the next.
-    fn hidden_behind(&self, trace: &Trace, order: &Excerpt<'_, EventId>, at: usize) -> Option<Suspected> {
+    /// Whether any code may pass something on between threads where nobody sees it.
+    #[must_use]
+    pub fn may_carry(&self) -> bool {
+        self.may_synchronize() || self.sites.iter().any(|site| site.carries != Carries::Nothing)
+    }
+
+    /// The code that may synchronize unseen between an event, the `at`-th of its thread, and the next; and the library
+    /// that may carry something there if its callers hold a lock.
+    fn hidden_behind(
+        &self,
+        trace: &Trace,
+        order: &Excerpt<'_, EventId>,
+        at: usize,
+    ) -> (Option<Suspected>, Option<usize>) {
         let (before, after) = (order.get(at), order.get(at + 1));
         // The lock's own code stands directly before what announces that it is taken, and directly behind what
         // announces that it is given back.
@@ -299,15 +333,23 @@ impl UnrecordedCalls {
         let of_taken = taken.and_then(|_| sites().last()).map(|site| site.at);
         let of_given_back = given_back.and_then(|_| sites().next()).map(|site| site.at);
         let others = sites().filter(|site| Some(site.at) != of_taken && Some(site.at) != of_given_back);
-        let passing = others.filter_map(|site| match site.target {
-            Target::Function(_) => self.synchronizes[site.library].then_some((site.library, Passing::BOTH)),
-            Target::Here(passing) => Some((site.library, passing)),
-            Target::Pointer => {
-                let library = self.pointed_to(trace, order.until(at + 1), site)?;
-                Some((library, Passing::BOTH))
-            }
-        });
-        passing.fold(None, |found, passing| either(found, Some(passing)))
+        let (mut found, mut under_lock) = (None, None);
+        for site in others {
+            let passing = match (&site.target, site.carries) {
+                (Target::Pointer, _) => {
+                    let library = self.pointed_to(trace, order.until(at + 1), site);
+                    library.map(|library| (library, Passing::BOTH))
+                }
+                (_, Carries::Always(passing)) => Some((site.library, passing)),
+                (_, Carries::UnderLock) => {
+                    under_lock = under_lock.or(Some(site.library));
+                    None
+                }
+                (_, Carries::Nothing) => None,
+            };
+            found = either(found, passing);
+        }
+        (found, under_lock)
     }
 
     /// The library that a call through a pointer may lead to, if that may synchronize.
@@ -345,12 +387,12 @@ impl UnrecordedCalls {
     /// Whether a module is instrumented: then only parts of it are not recorded.
     #[must_use]
     pub fn is_recorded(&self, row: usize) -> bool {
-        !self.synchronizes[row]
+        self.instrumented[row]
     }
 
-    /// For each thread, the stretches in which it may have synchronized in unrecorded code.
+    /// Where threads may have synchronized in unrecorded code.
     #[must_use]
-    pub fn hidden_synchronization(&self, trace: &Trace) -> Vec<Vec<Hidden>> {
+    pub fn hidden_synchronization(&self, trace: &Trace) -> HiddenStretches {
         let library_at = |pc: CodePosition| self.module_at(pc).filter(|&row| self.synchronizes[row]);
         // Threads that such a library created run its code between what they call back.
         let mut owner: HashMap<ThreadId, usize> = HashMap::new();
@@ -362,46 +404,64 @@ impl UnrecordedCalls {
             }
         }
         // What lies between two code positions is the same each time, unless a pointer tells.
-        let mut known: HashMap<(CodePosition, CodePosition), Option<Suspected>> = HashMap::new();
+        let mut known: HashMap<(CodePosition, CodePosition), (Option<Suspected>, Option<usize>)> = HashMap::new();
+        let mut hidden = HiddenStretches {
+            by_thread: vec![Vec::new(); trace.threads()],
+            under: HashMap::new(),
+        };
         let called_back = CalledBack::of(trace.tables(), &|call_site| self.suspected(call_site));
-        let threads = (0..trace.threads() as u32).map(ThreadId);
-        let stretches = threads.map(|thread| {
+        for thread in (0..trace.threads() as u32).map(ThreadId) {
             let order = trace.program_order(thread);
-            let pairs = order
-                .clone()
-                .zip(order.clone().skip(1))
-                .enumerate()
-                .filter_map(|(at, pair)| {
-                    let key = (trace.pc(pair.0), trace.pc(pair.1));
-                    let of_library = owner.get(&thread).map(|&library| (library, Passing::BOTH));
-                    let mut called = || {
-                        if let Some(&found) = known.get(&key) {
-                            return found;
-                        }
-                        let found = self.hidden_behind(trace, &order, at);
-                        let mut between = self.between(trace, Some(pair.0), Some(pair.1));
-                        if !between.any(|site| site.target == Target::Pointer) {
-                            known.insert(key, found);
-                        }
-                        found
-                    };
-                    let (library, passing) = of_library.or_else(|| {
-                        let place = |event| (trace.pc(event), trace.stack(event));
-                        let back = called_back
-                            .as_ref()
-                            .and_then(|calls| calls.between(place(pair.0), place(pair.1)));
-                        either(called(), back)
-                    })?;
-                    Some(Hidden {
-                        from: pair.0,
-                        until: pair.1,
-                        library,
-                        passing,
-                    })
-                });
-            pairs.collect()
-        });
-        stretches.collect()
+            let of_library = owner.get(&thread).map(|&library| (library, Passing::BOTH));
+            let mut held: Vec<ObjectId> = Vec::new();
+            for (at, (from, until)) in order.clone().zip(order.clone().skip(1)).enumerate() {
+                match trace.op(from) {
+                    Op::Acquire { lock, .. } | Op::AcquireShared { lock, .. } => held.push(lock),
+                    Op::Release { lock } => {
+                        let last = held.iter().rposition(|&other| other == lock);
+                        last.map(|last| held.remove(last));
+                    }
+                    _ => {}
+                }
+                let mut called = || {
+                    let key = (trace.pc(from), trace.pc(until));
+                    if let Some(&found) = known.get(&key) {
+                        return found;
+                    }
+                    let found = self.hidden_behind(trace, &order, at);
+                    let mut between = self.between(trace, Some(from), Some(until));
+                    if !between.any(|site| site.target == Target::Pointer) {
+                        known.insert(key, found);
+                    }
+                    found
+                };
+                let place = |event| (trace.pc(event), trace.stack(event));
+                let (synchronized, under_lock) = match of_library {
+                    Some(_) => (of_library, None),
+                    None => {
+                        let calls = called_back.as_ref();
+                        let back = calls.and_then(|calls| calls.between(place(from), place(until)));
+                        let (called, under_lock) = called();
+                        (either(called, back), under_lock)
+                    }
+                };
+                let stretch = |(library, passing): Suspected| Hidden {
+                    from,
+                    until,
+                    library,
+                    passing,
+                };
+                hidden.by_thread[thread.index()].extend(synchronized.map(stretch));
+                if let Some(library) = under_lock {
+                    for &lock in &held {
+                        let under = hidden.under.entry(lock);
+                        let by_thread = under.or_insert_with(|| vec![Vec::new(); trace.threads()]);
+                        by_thread[thread.index()].push(stretch((library, Passing::BOTH)));
+                    }
+                }
+            }
+        }
+        hidden
     }
 
     /// The file name of a library.
@@ -413,28 +473,49 @@ impl UnrecordedCalls {
 
 /// A stretch between two events of a thread in which it may have synchronized unseen.
 #[derive(Clone, Copy, Debug)]
-pub struct Hidden {
+struct Hidden {
     /// The event before.
-    pub from: EventId,
+    from: EventId,
     /// The event behind.
-    pub until: EventId,
+    until: EventId,
     /// The module that it may have called.
-    pub library: usize,
+    library: usize,
     /// What that may have done.
-    pub passing: Passing,
+    passing: Passing,
 }
 
-/// The library whose unseen synchronization may order two accesses in π: the thread of the first calls what may tell of
-/// it after the access, then that of the second what may learn of it, before its own. (What passes through third threads is not looked for.)
-#[must_use]
-pub fn hidden_between(trace: &Trace, hidden: &[Vec<Hidden>], a: EventId, b: EventId) -> Option<usize> {
-    let (first, second) = (a.min(b), a.max(b));
-    let after = hidden[trace.thread(first).index()]
-        .iter()
-        .find(|stretch| stretch.from >= first && stretch.passing.tells)?;
-    let before = hidden[trace.thread(second).index()]
-        .iter()
-        .rev()
-        .find(|stretch| stretch.until <= second && stretch.passing.learns)?;
-    (after.from < before.until).then_some(before.library)
+/// The stretches in which threads may have synchronized unseen.
+#[derive(Clone, Debug, Default)]
+pub struct HiddenStretches {
+    /// By thread, in its order.
+    by_thread: Vec<Vec<Hidden>>,
+    /// By lock that the thread holds: those that count only beside others under the same lock.
+    under: HashMap<ObjectId, Vec<Vec<Hidden>>>,
+}
+
+impl HiddenStretches {
+    /// The library whose unseen synchronization may order two accesses in π: the thread of the first calls what may tell
+    /// of it after the access, then that of the second what may learn of it, before its own. (What passes through third
+    /// threads is not looked for.)
+    #[must_use]
+    pub fn between(&self, trace: &Trace, a: EventId, b: EventId) -> Option<usize> {
+        let (first, second) = (a.min(b), a.max(b));
+        let among = |stretches: &[Vec<Hidden>]| {
+            let own = &stretches[trace.thread(first).index()];
+            let own = &own[own.partition_point(|stretch| stretch.from < first)..];
+            let after = own.iter().find(|stretch| stretch.passing.tells)?;
+            let others = &stretches[trace.thread(second).index()];
+            let others = &others[..others.partition_point(|stretch| stretch.until <= second)];
+            let before = others.iter().rev().find(|stretch| stretch.passing.learns)?;
+            (after.from < before.until).then_some(before.library)
+        };
+        among(&self.by_thread).or_else(|| {
+            // The least, so that it is the same each time.
+            let under = self
+                .under
+                .iter()
+                .filter_map(|(lock, stretches)| Some((lock, among(stretches)?)));
+            under.min_by_key(|(lock, _)| lock.0).map(|(_, library)| library)
+        })
+    }
 }

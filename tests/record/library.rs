@@ -75,11 +75,7 @@ fn ranges(bytes: &BTreeSet<u64>) -> Vec<(u64, u64)> {
 
 #[test]
 fn calls_of_the_library_read_and_write_what_they_touch_and_nothing_else() {
-    let program = Program::compile(
-        "library_accesses",
-        "library_accesses",
-        &["-fsanitize=thread", "-fno-builtin", "-lm"],
-    );
+    let program = Program::compile("library_accesses", "library_accesses", &["-fsanitize=thread", "-lm"]);
     let (output, recorded) = program.record("calls", &["--policy=fifo"], &[]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let (at, calls) = expected(&String::from_utf8_lossy(&output.stdout));
@@ -106,6 +102,6 @@ fn calls_of_the_library_read_and_write_what_they_touch_and_nothing_else() {
 /// What nobody recorded would pin what both threads look at.
 #[test]
 fn memory_that_the_library_fills_pins_nothing() {
-    let program = Program::compile("filled", "filled", &["-fsanitize=thread", "-fno-builtin", "-lm"]);
+    let program = Program::compile("filled", "filled", &["-fsanitize=thread", "-lm"]);
     program.has_no_pins(4);
 }

@@ -28,10 +28,8 @@ impl Program {
         let (c, cpp) = (sources.join(format!("{name}.c")), sources.join(format!("{name}.cc")));
         let (compiler, source) = if cpp.exists() { ("g++", cpp) } else { ("gcc", c) };
         let mut gcc = Command::new(compiler);
-        // gcc expands short memset and memcpy after it has instrumented: nobody would see them.
-        let calls = ["-fno-builtin-memset", "-fno-builtin-memcpy", "-fno-builtin-memmove"];
-        gcc.args(["-g", "-O1", "-w", "-pthread"])
-            .args(calls)
+        // gcc expands short copies after it has instrumented: nobody would see them.
+        gcc.args(["-g", "-O1", "-w", "-pthread", "-fno-builtin"])
             .args(flags)
             .arg(source)
             .arg("-o")
@@ -45,17 +43,29 @@ impl Program {
 
     /// Compiles a C program as `witness cc` does, inline assembly and all.
     pub fn by_witness(name: &str, test: &str) -> Program {
+        Program::by_witness_with(name, test, &["-O1"])
+    }
+
+    /// Compiles a program with `witness cc`, or `witness c++`, and the given flags.
+    pub fn by_witness_with(name: &str, test: &str, flags: &[&str]) -> Program {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record").join(test);
         fs::create_dir_all(&folder).expect("a folder for the program");
         let path = folder.join(name);
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/record/programs/{name}.c"));
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/record/programs");
+        let (c, cpp) = (sources.join(format!("{name}.c")), sources.join(format!("{name}.cc")));
+        let (language, source) = if cpp.exists() { ("c++", cpp) } else { ("cc", c) };
         let mut compiler = Command::new(env!("CARGO_BIN_EXE_witness"));
         compiler
-            .args(["cc", "-O1", "-w", "-pthread"])
+            .args([language, "-w", "-pthread"])
+            .args(flags)
             .arg(source)
             .arg("-o")
             .arg(&path);
-        let output = compiler.env("WITNESS_CC", "gcc").output().expect("witness runs");
+        let output = compiler
+            .env("WITNESS_CC", "gcc")
+            .env("WITNESS_CXX", "g++")
+            .output()
+            .expect("witness runs");
         assert!(
             output.status.success() && output.stderr.is_empty(),
             "{name}.c does not compile: {output:?}"

@@ -15,7 +15,8 @@
 //! *Deadlock.* Nobody can run, nobody is outside, no deadline is left: only a signal handler could
 //! change that, and only for waits that a handler may end: it posts a semaphore, notifies, wakes a futex. It does not
 //! give back a lock that a waiting thread holds, nor end a thread. So the program is ended, and the parent told, if no
-//! handler is installed that a signal from outside could run, or if each thread waits for a lock or another thread.
+//! handler is installed that a signal from outside could run, nor a notification by a thread of the C library's own asked
+//! for, or if each thread waits for a lock or another thread.
 
 use crate::host::Host;
 use crate::scheduler::Scheduler;

@@ -50,6 +50,18 @@ pub fn store(addr: u64, value: u64, pc: usize) {
     });
 }
 
+/// Records that it is found to have this value, and has the next one from here on.
+pub fn step(addr: u64, value: u64, pc: usize) {
+    pending::push(Record::AtomicRmw {
+        pc: pc as u64,
+        addr,
+        size: 8,
+        order: SEQUENTIALLY_CONSISTENT,
+        read: value,
+        written: value + 1,
+    });
+}
+
 /// Records that it is found to have this value.
 pub fn load(addr: u64, value: u64, pc: usize) {
     pending::push(Record::AtomicLoad {

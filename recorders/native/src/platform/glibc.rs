@@ -26,6 +26,9 @@ pub mod mutex {
     pub const SHARED: i32 = 128;
     /// The bit of the kind of those whose next owner learns that the last one ended.
     pub const ROBUST: i32 = 16;
+    /// The bit of the kind that says that its owners have a lowest priority, and where that begins in the state.
+    pub const CEILING: i32 = 64;
+    pub const CEILING_SHIFT: u32 = 19;
     /// The bit of the kind of those whose owners inherit the priorities of who waits: the kernel gives them back.
     pub const INHERITS: i32 = 32;
     /// In place of the owner of a robust one whose last owner ended, until it is said to be consistent.

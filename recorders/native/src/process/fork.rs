@@ -8,6 +8,7 @@
 use crate::c_library::{channels, loader};
 use crate::events::{images, in_vain, modules, moment, pending};
 use crate::platform::sys;
+use crate::pthread::keys;
 use crate::runtime::guard::RuntimeGuard;
 use crate::runtime::process_numbers;
 use crate::scheduling::baton::{self, SCHEDULER};
@@ -138,6 +139,7 @@ fn start_over(thread: &'static Thread, path: RingPath, settings: Settings) {
     libraries::start_over();
     interface::start_over();
     loader::start_over();
+    keys::start_over();
     moment::start_over();
     images::start_over();
     modules::start_over();

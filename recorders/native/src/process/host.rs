@@ -9,7 +9,7 @@ use crate::scheduling::recording::RING;
 use crate::scheduling::thread::Thread;
 use crate::scheduling::{clocks, fast_path, plan};
 use crate::signals::outside::Place;
-use crate::signals::{Afterwards, caught_signals, interrupt};
+use crate::signals::{Afterwards, caught_signals, interrupt, notifications};
 use crate::{events, pthread, signals};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -156,7 +156,7 @@ impl Host for Process {
     }
 
     fn handles_signals(&self) -> bool {
-        caught_signals::are_there()
+        caught_signals::are_there() || notifications::may_come()
     }
 
     fn deadlock(&self) -> ! {

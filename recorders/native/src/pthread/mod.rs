@@ -12,6 +12,7 @@ mod condition;
 mod failed_join;
 pub mod fibers;
 mod join;
+pub mod keys;
 mod mutex;
 mod named_semaphore;
 pub mod names;

@@ -7,7 +7,7 @@ use crate::events::pending;
 use crate::events::picture::export_shown;
 use crate::platform::glibc::RobustMutexes;
 use crate::platform::glibc::mutex::{
-    DEPTH, INCONSISTENT, INHERITS, KIND, NOT_RECOVERABLE, OWNER, ROBUST, SHARED, STATE,
+    CEILING, CEILING_SHIFT, DEPTH, INCONSISTENT, INHERITS, KIND, NOT_RECOVERABLE, OWNER, ROBUST, SHARED, STATE,
 };
 use crate::platform::real;
 use crate::runtime::guard::RuntimeGuard;
@@ -218,7 +218,12 @@ pub unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, pc: usize) -
             return real::pthread_mutex_unlock(mutex);
         };
         let class = class(mutex);
-        let was_held = field(mutex, STATE) != 0;
+        // The lowest priority of its owners stands above.
+        let state = match field(mutex, KIND) & CEILING {
+            0 => field(mutex, STATE),
+            _ => field(mutex, STATE) & !(-1 << CEILING_SHIFT),
+        };
+        let was_held = state != 0;
         let result = give_back(mutex, pc);
         // POSIX leaves open what it means to unlock one that nobody holds; in glibc, nothing happens.
         if result == 0 && was_held {

@@ -10,6 +10,7 @@ pub mod alternate_stack;
 pub mod caught_signals;
 pub mod death;
 pub mod interrupt;
+pub mod notifications;
 pub mod outside;
 mod sent;
 
