@@ -118,7 +118,11 @@ mod tests {
             ("/lib/libstdc++.so.6", copied, both),
             ("/lib/libstdc++.so.6", "_ZNSt13runtime_errorD1Ev", both),
             ("/lib/libstdc++.so.6", "_ZNSt6localeD1Ev", Carries::Nothing),
-            ("/lib/libstdc++.so.6", "_ZNSt15__exception_ptr13exception_ptr9_M_addrefEv", both),
+            (
+                "/lib/libstdc++.so.6",
+                "_ZNSt15__exception_ptr13exception_ptr9_M_addrefEv",
+                both,
+            ),
             ("/lib/libstdc++.so.6", "_ZNSt13runtime_errorC1EPKc", Carries::Nothing),
             ("/lib/libstdc++.so.6", "_ZNSolsEi", Carries::Nothing),
         ] {

@@ -321,6 +321,79 @@ fn what_a_library_may_synchronize_is_not_told_as_proven() {
     assert_eq!((status, &results["summary"]["unknown"]), (66, &0.into()), "{results}");
 }
 
+/// A container without any way to synchronize.
+const BOX: &str = "static void *slot; void put(void *item) { slot = item; } void *get(void) { return slot; }";
+
+/// What one thread has written, another one gets out of a container, under the lock of both: nothing but that keeps the
+/// second access behind the first. LOCK stands for that of the second.
+const THROUGH_A_BOX: &str = "#include <pthread.h>
+#include <stdlib.h>
+void put(void *item);
+void *get(void);
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;
+static void *give(void *unused)
+{
+    int *number = malloc(sizeof *number);
+    *number = 7;
+    pthread_mutex_lock(&lock);
+    put(number);
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+static void *take(void *unused)
+{
+    int *number = 0;
+    while (!number) {
+        pthread_mutex_lock(&LOCK);
+        number = get();
+        pthread_mutex_unlock(&LOCK);
+    }
+    return *number ? unused : 0;
+}
+int main(void)
+{
+    pthread_t a, b;
+    pthread_create(&a, 0, give, 0);
+    pthread_create(&b, 0, take, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+";
+
+#[test]
+fn what_a_container_carries_is_not_told_as_proven() {
+    let folder = folder("unrecorded-box");
+    let doubted = vec![("unknown", "unrecorded synchronization")];
+    let under = |lock: &str| THROUGH_A_BOX.replace("LOCK", lock);
+    let (_, results) = analyzed(&folder, "box", BOX, &under("lock"));
+    assert_eq!(open(&results), doubted, "{results}");
+    assert!(results["pairs"].to_string().contains("libbox.so"), "{results}");
+    // Under another lock, the two calls race themselves.
+    let (_, results) = analyzed(&folder, "beside", BOX, &under("other"));
+    assert_eq!(open(&results), [("witnessed", "")], "{results}");
+    // The C library's own, which has the second thread compare what the first has written.
+    let compare = "static void *root;
+static int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+";
+    let of_c = under("lock")
+        .replace(
+            "void put(void *item);\nvoid *get(void);\n",
+            &format!("#include <search.h>\n{compare}"),
+        )
+        .replace("put(number);", "tsearch(number, &root, compare);")
+        .replace(
+            "number = get();",
+            "int wanted = 7; number = tfind(&wanted, &root, compare);",
+        );
+    let (_, results) = analyzed(&folder, "tree", BOX, &of_c);
+    let told = open(&results);
+    assert!(
+        !told.is_empty() && told.iter().all(|told| *told == doubted[0]),
+        "{results}"
+    );
+}
+
 /// The same with an object file of the program instead of a library, in the language that its source is in: `c`, or `s`
 /// for assembly.
 fn analyzed_with_part(folder: &Path, name: &str, (language, part): (&str, &str), program: &str) -> (i32, Value) {

@@ -212,6 +212,26 @@ fn stores_to_local_variables_are_recorded_if_only_their_functions_read_them() {
     }
 }
 
+/// A timer's notification comes by a thread that nobody creates: to wait for it is no deadlock.
+#[test]
+fn notifications_by_threads_of_the_c_library() {
+    for recorded in Program::instrumented("notified", "notified").record_often() {
+        let posted = |op: &Op| matches!(op, Op::SemPost { .. } | Op::SemWait { .. });
+        assert_eq!(count(&recorded, posted), 2);
+        // The lock with a ceiling was never held.
+        assert_eq!(count(&recorded, |op| matches!(op, Op::Release { .. })), 0);
+    }
+}
+
+/// glibc's variable that there is one thread alone, which shared pointers look at, changes with the second one.
+#[test]
+fn that_there_is_one_thread_alone() {
+    for level in ["-O0", "-O2"] {
+        let program = Program::compile("shares", &format!("shares{level}"), &["-fsanitize=thread", level]);
+        program.has_no_pins(4);
+    }
+}
+
 #[test]
 fn threads_and_their_names() {
     for recorded in Program::instrumented("threads", "threads").record_often() {

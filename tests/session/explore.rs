@@ -62,6 +62,13 @@ fn a_program_with_containers_of_cpp_is_exhausted() {
     assert!(outcome.stdout.contains("\nEXHAUSTED: "), "{}", outcome.stdout);
 }
 
+#[test]
+fn the_number_of_a_key_depends_on_who_comes_first() {
+    let (_, outcome) = explore("numbers-of-keys", "session/programs/numbers_of_keys.c", &[], &[]);
+    let outcome = outcome.expect(&[66]).unwrap();
+    assert!(outcome.stdout.contains("\nEXHAUSTED: "), "{}", outcome.stdout);
+}
+
 /// What a thread does before the other one has set the flag, no run shows: it waits where nothing is recorded.
 #[test]
 fn a_branch_that_no_run_comes_to_is_not_covered() {
