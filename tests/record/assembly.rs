@@ -80,7 +80,7 @@ fn a_lock_of_inline_assembly_guards_and_what_it_does_not_guard_races() {
             !guarded.is_empty()
                 && guarded
                     .iter()
-                    .all(|verdict| verdict == "refuted" || verdict == "not in this trace"),
+                    .all(|verdict| verdict == "refuted" || verdict == "not-in-trace"),
             "{guarded:?}"
         );
         let live = Command::new(env!("CARGO_BIN_EXE_witness"))
