@@ -141,10 +141,7 @@ impl<'a> Ways<'a> {
     fn of(recording: &dyn Recording, bytes: &'a Bytes, (first, blocks_count): (Range<u64>, bool)) -> Ways<'a> {
         let mut ways = Ways {
             bytes,
-            extent: match first.is_empty() {
-                true => u64::MAX..0,
-                false => first.clone(),
-            },
+            extent: first.clone(),
             first,
             blocks_count,
             owners: Overlay::new(),
@@ -175,7 +172,10 @@ impl<'a> Ways<'a> {
     fn alloc(&mut self, thread: ThreadId, addr: u64, size: u64) {
         let end = addr.saturating_add(size.max(1));
         self.owners.put(addr, end, self.allocated_by.len() as BlockId);
-        self.extent = self.extent.start.min(addr)..self.extent.end.max(end);
+        self.extent = match self.extent.is_empty() {
+            true => addr..end,
+            false => self.extent.start.min(addr)..self.extent.end.max(end),
+        };
         self.allocated_by.push(thread);
     }
 

@@ -311,7 +311,7 @@ fn is_named(module: &ModuleInfo, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trace_format::{Event, MemRange, MemoryOrder, Op as FileOp, StackId, Tables, ThreadInfo};
+    use trace_format::{Event, EventId, MemRange, MemoryOrder, Op as FileOp, StackId, Tables, ThreadInfo};
 
     const STACK: u64 = 0x7000;
     const LOCAL: MemRange = MemRange {
