@@ -447,7 +447,7 @@ impl<'t> Search<'t> {
     /// open.
     fn look(&mut self, needed: &Known<'_>, read: EventId, cell: CellId, value: u64) -> Option<EventId> {
         let trace = self.trace;
-        let fitting = self.writers.writes_of(cell, value);
+        let fitting = self.writers.writes_of(trace, cell, value);
         if fitting.is_empty() {
             return None;
         }
