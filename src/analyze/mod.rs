@@ -350,14 +350,17 @@ fn with_decider<R>(
         nearest: prepared.is_none(),
     };
     // Conflicts need much memory only while they are looked for: first, where one comes after the other.
+    let needs = || {
+        let found = prepared.map(|prepared| prepared.needed.as_slice());
+        Needs::knowing(trace, &order, &sections, found)
+    };
     let (conflicts, needs) = parallel::both(
         threads,
         || stage(follow, "conflicts", || Conflicts::of(trace, &contexts, &wanted)),
-        || {
-            beside("unique writers", || {
-                let found = prepared.map(|prepared| prepared.needed.as_slice());
-                Needs::knowing(trace, &order, &sections, found)
-            })
+        || match threads.get() {
+            // As a stage of its own, before which that memory is given back.
+            1 => stage(follow, "unique writers", needs),
+            _ => beside("unique writers", needs),
         },
     );
     // What would hold if unrecorded code had left no traces.
