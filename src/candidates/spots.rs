@@ -186,7 +186,9 @@ struct Rows {
 impl Rows {
     fn push(&mut self, group: &mut Group) {
         self.starts.push(self.spots.len() as u32);
-        group.parts.sort_unstable_by_key(|part| (part.spot, part.cell));
+        group
+            .parts
+            .sort_unstable_by_key(|part| u64::from(part.spot) << u32::BITS | u64::from(part.cell));
         for row in group.parts.chunk_by(|one, next| one.spot == next.spot) {
             self.spots.push(row[0].spot);
             self.lists.push(self.first.len() as u32);

@@ -16,7 +16,7 @@ pub struct Writers {
     items: Vec<EventId>,
     /// Where each list begins, and where the last one ends.
     starts: Vec<u32>,
-    /// List by list, who writes.
+    /// Who writes each cell: here and not by list, since most who look at accesses ask this first.
     by: Vec<By>,
     /// Cell by cell, the values that are left, ascending, each once; of a cell with [few](FEW) writes, none, if nothing but
     /// writes that leave the same value as well comes between two that do.
@@ -135,6 +135,7 @@ impl Writers {
             starts: vec![0],
             value_starts: [0].into_iter().collect(),
             repeated: Bits::none_of(trace.len()),
+            by: Vec::with_capacity(cells),
             ..Writers::default()
         };
         let writes = trace.contested().filter(|access| access.kind.writes());
@@ -143,7 +144,6 @@ impl Writers {
         }
         found.items.shrink_to_fit();
         found.starts.shrink_to_fit();
-        found.by.shrink_to_fit();
         found.value_starts.end();
         found.values.end();
         found.counts.end();
@@ -166,6 +166,7 @@ impl Writers {
                 counts[cell] += 1;
             }
         }
+        self.by.extend(by);
         for cells in Region::at_once(&counts) {
             let mut sorting = Sorting::new(&counts[cells.clone()]);
             // A block is freed once.
@@ -192,16 +193,16 @@ impl Writers {
                     }
                 }
             }
-            self.sorted(&sorting, &frees, &by[cells]);
+            self.sorted(&sorting, &frees);
         }
     }
 
     /// Goes on by some cells: with their writes in the order of π, and what frees them.
-    fn sorted(&mut self, sorting: &Sorting, frees: &[Option<EventId>], by: &[By]) {
+    fn sorted(&mut self, sorting: &Sorting, frees: &[Option<EventId>]) {
         // Each with its place among the cell's writes.
         let mut valued: Vec<(u64, u32)> = Vec::new();
         let mut begin = 0;
-        for ((&end, free), &by) in sorting.next.iter().zip(frees).zip(by) {
+        for (&end, free) in sorting.next.iter().zip(frees) {
             let all = &sorting.events[begin..end];
             valued.clear();
             let left = (0..).zip(sorting.list(begin..end));
@@ -232,12 +233,12 @@ impl Writers {
                 self.counts.push(alike.len() as u32);
                 self.places.push(place(at as usize));
             }
-            let is_new = self.by.is_empty() || self.list(self.by.len() - 1) != all;
+            let last = self.starts.len().checked_sub(2);
+            let is_new = last.is_none_or(|last| self.list(last) != all);
             self.lists.push(is_new);
             if is_new {
                 self.items.extend_from_slice(all);
                 self.starts.push(place(self.items.len()));
-                self.by.push(by);
             }
             self.other_starts.push(place(other_start));
             self.value_starts.push(place(self.values.len()));
@@ -274,7 +275,7 @@ impl Writers {
     #[must_use]
     #[inline]
     pub fn none_but(&self, thread: ThreadId, cell: CellId) -> bool {
-        let by = self.by[self.list_of(cell)];
+        let by = self.by[cell.index()];
         by == By::NOBODY || by != By::SEVERAL && by == By::one(thread)
     }
 
@@ -282,7 +283,7 @@ impl Writers {
     #[must_use]
     #[inline]
     pub fn by_several(&self, cell: CellId) -> bool {
-        self.by[self.list_of(cell)] == By::SEVERAL
+        self.by[cell.index()] == By::SEVERAL
     }
 
     /// The writes that leave a value in a contested cell of the trace, in the order of π.
