@@ -48,7 +48,7 @@ pub fn on_exhaustion(farewell: Farewell, status: i32) {
 
 /// Bytes of a block that is the system's again as soon as it is free. With fewer, it would clear more memory anew.
 #[cfg(target_env = "gnu")]
-const LARGE: libc::c_int = 4 << 20;
+const LARGE: libc::c_int = 1 << 20;
 
 /// Bytes that are kept free at the end of the rest.
 #[cfg(target_env = "gnu")]

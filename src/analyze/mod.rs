@@ -47,7 +47,7 @@ use crate::schedule::{Goal, Schedule};
 use crate::semantics::waits;
 use crate::solve::Native;
 use crate::symbols::UnrecordedCalls;
-use crate::trace::{AccessKind, EventId, MemoryOrder, Sections, Trace, Wakes};
+use crate::trace::{AccessKind, EventId, MemoryOrder, Sections, Trace, Wakes, Writers};
 use crate::verdict::{Analysis, Fact, Find, Kind, Pair, Refutation, Regions, Rejected, Unknown, Verdict};
 use decider::Decider;
 use exclude::Unpinned;
@@ -350,15 +350,18 @@ fn with_decider<R>(
         nearest: prepared.is_none(),
     };
     // Conflicts need much memory only while they are looked for: first, where one comes after the other.
+    let needs = || {
+        let found = prepared.map(|prepared| prepared.needed.as_slice());
+        // What they, and conflicts on one thread, needed while they were looked for is given back where a stage begins.
+        follow.stage("writers");
+        let writers = Writers::of(trace);
+        follow.stage("unique writers");
+        Needs::knowing(trace, &order, &sections, writers, found)
+    };
     let (conflicts, needs) = parallel::both(
         threads,
         || stage(follow, "conflicts", || Conflicts::of(trace, &contexts, &wanted)),
-        || {
-            beside("unique writers", || {
-                let found = prepared.map(|prepared| prepared.needed.as_slice());
-                Needs::knowing(trace, &order, &sections, found)
-            })
-        },
+        || beside("unique writers", needs),
     );
     // What would hold if unrecorded code had left no traces.
     let without_pins = || trace.has_pins().then(|| MustHappenBefore::on(trace, Grounds::Outcomes));

@@ -316,7 +316,7 @@ fn have_one_writer(trace: &Trace, writers: &Writers) -> bool {
     !trace.frees_reads()
         && cells.all(|id| {
             let (cell, writes) = (trace.cell(id), writers.writes(id));
-            let by_none = |value| writers.writes_of(id, value).is_empty();
+            let by_none = |value| writers.writes_of(trace, id, value).is_empty();
             !(cell.contested() && cell.external())
                 && writes.iter().all(|&write| writers.is_only(write))
                 && (writes.is_empty() || trace.initial(id).is_none_or(by_none))

@@ -58,7 +58,7 @@ impl<'t> Needs<'t> {
     /// Computes the relation.
     #[must_use]
     pub fn of(trace: &'t Trace, must: &'t MustHappenBefore, sections: &'t Sections) -> Needs<'t> {
-        Needs::knowing(trace, must, sections, None)
+        Needs::knowing(trace, must, sections, Writers::of(trace), None)
     }
 
     /// As [`of`](Self::of), for somebody who knows the [edges](Self::found) that make it up, since searching for them
@@ -68,9 +68,10 @@ impl<'t> Needs<'t> {
         trace: &'t Trace,
         must: &'t MustHappenBefore,
         sections: &'t Sections,
+        writers: Writers,
         found: Option<&[Edge]>,
     ) -> Needs<'t> {
-        let (semaphores, writers) = (Arc::new(Semaphores::of(trace)), Arc::new(Writers::of(trace)));
+        let (semaphores, writers) = (Arc::new(Semaphores::of(trace)), Arc::new(writers));
         Needs::with(trace, must, sections, (semaphores, writers), found)
     }
 
@@ -342,14 +343,17 @@ impl<'t> Search<'t> {
     fn first_walk(&mut self, must: &MustHappenBefore) -> MustHappenBefore {
         let trace = self.trace;
         let reads: RefCell<VecDeque<Seen>> = RefCell::default();
-        let mut last: Vec<Option<EventId>> = vec![None; trace.cells().len()];
+        const NOBODY: EventId = EventId(u32::MAX);
+        let mut last = vec![NOBODY; trace.cells().len()];
         let asked = trace.contested().filter_map(|access| {
             let read = access.event;
             let mut is_asked = false;
             for used in trace.uses(access) {
                 let last = &mut last[used.cell.index()];
                 // Only an edge of another thread, of which nothing is known yet, says something.
-                if let Some(write) = last.filter(|_| access.kind.reads())
+                let write = *last;
+                if access.kind.reads()
+                    && write != NOBODY
                     && must.clocks().is_news(write, read)
                     && !trace.cell(used.cell).external()
                 {
@@ -363,7 +367,7 @@ impl<'t> Search<'t> {
                     is_asked = true;
                 }
                 if access.kind.writes() {
-                    *last = Some(read);
+                    *last = read;
                 }
             }
             is_asked.then_some(read)
@@ -447,7 +451,7 @@ impl<'t> Search<'t> {
     /// open.
     fn look(&mut self, needed: &Known<'_>, read: EventId, cell: CellId, value: u64) -> Option<EventId> {
         let trace = self.trace;
-        let fitting = self.writers.writes_of(cell, value);
+        let fitting = self.writers.writes_of(trace, cell, value);
         if fitting.is_empty() {
             return None;
         }

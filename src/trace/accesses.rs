@@ -55,11 +55,12 @@ impl Access {
     }
 }
 
-/// A range of memory that accesses touch: 8 bytes, since there may be one for each access. It begins where its first cell
+/// A range of memory that accesses touch: 6 bytes, since there may be one for each access. It begins where its first cell
 /// does, and its incarnation is that one's.
 #[derive(Clone, Debug)]
 pub(super) struct Range {
-    first_cell: u32,
+    /// The halves of its number: the lower, the higher.
+    first_cell: [u16; 2],
     cells: u8,
     size: u8,
 }
@@ -68,14 +69,20 @@ impl Range {
     /// From at least one cell.
     pub(super) fn new(size: u8, cells: CellRange) -> Range {
         Range {
-            first_cell: cells.start,
+            first_cell: [cells.start as u16, (cells.start >> u16::BITS) as u16],
             cells: u8::try_from(cells.end - cells.start).expect("a cell has a byte at least"),
             size,
         }
     }
 
+    #[inline]
+    fn first_cell(&self) -> u32 {
+        u32::from(self.first_cell[1]) << u16::BITS | u32::from(self.first_cell[0])
+    }
+
     fn cells(&self) -> CellRange {
-        self.first_cell..self.first_cell + u32::from(self.cells)
+        let first = self.first_cell();
+        first..first + u32::from(self.cells)
     }
 }
 
@@ -175,7 +182,7 @@ impl Accesses {
     /// What a range, by its number, or what is freed lies in.
     pub(super) fn incarnation(&self, number: usize, cells: &[Cell]) -> IncarnationId {
         match self.ranges.get(number) {
-            Some(range) => cells[range.first_cell as usize].incarnation,
+            Some(range) => cells[range.first_cell() as usize].incarnation,
             None => self.freed[number - self.ranges.len()]
                 .block
                 .unwrap_or(IncarnationId::STATIC),
@@ -188,14 +195,15 @@ impl Accesses {
             return self.freed(event, form, range as usize - self.ranges.len(), incarnations);
         };
         // It is there. Most who ask do not want to know, and nothing is looked up for them if nothing can fail.
-        let addr = cells.get(range.first_cell as usize).map_or(0, |cell| cell.addr);
+        let first_cell = range.first_cell();
+        let addr = cells.get(first_cell as usize).map_or(0, |cell| cell.addr);
         Access {
             event,
             kind: form.kind,
             order: form.order,
             addr,
             size: range.size.into(),
-            first_cell: range.first_cell,
+            first_cell,
             cells: range.cells.into(),
             apart: form.apart,
         }

@@ -13,6 +13,7 @@ use super::images::Images;
 use super::own_frames::OwnFrames;
 use super::pins::{Pin, Pins};
 use super::{AccessKind, Cell, CellId, EventId, ThreadId, Trace};
+use columns::Column;
 use hashbrown::HashMap;
 
 /// What is known of a cell while π is walked. The bytes that showed an unexplained value go to the [`Cell`] itself: there
@@ -177,7 +178,10 @@ impl Trace {
         if !has_pinned.contains(&true) {
             return;
         }
-        let mut runs: HashMap<CellId, Vec<Run>> = HashMap::new();
+        let mut runs: Vec<Run> = Vec::new();
+        let mut now: HashMap<CellId, Now> = HashMap::new();
+        // In the order of π, accesses and their runs: there may be millions.
+        let (mut pinned, mut of) = (Column::<EventId>::default(), Column::<u32>::default());
         let touched = self.events().filter(|event| {
             let access = self.ops.access(event.index());
             access.is_some_and(|(_, range)| has_pinned[range as usize])
@@ -190,54 +194,59 @@ impl Trace {
                 if cell.pinned == 0 {
                     continue;
                 }
-                let runs = runs.entry(used.cell).or_default();
-                let sees = |run: &Run| {
+                let known = now.get(&used.cell).copied();
+                let sees = |now: Now| {
                     let same = |value| differing(value, used.read) & cell.pinned == 0;
-                    access.kind.reads() && run.content.is_some_and(same)
+                    access.kind.reads() && now.content.is_some_and(same)
                 };
                 let joins = !access.kind.writes()
-                    && match runs.last() {
-                        Some(run) => sees(run),
+                    && match known {
+                        Some(now) => sees(now),
                         None => cell.pinned & !from_the_start[used.cell.index()] == 0,
                     };
                 if access.kind == AccessKind::AtomicRmw
-                    && let Some(before) = runs.last_mut().filter(|run| sees(run))
+                    && let Some(before) = known.filter(|&now| sees(now))
                 {
-                    before.last = access.event;
+                    runs[before.run as usize].last = access.event;
                 }
-                if !joins || runs.is_empty() {
-                    let content = match access.kind {
-                        AccessKind::Free => None,
-                        kind if kind.writes() => Some(used.written),
-                        _ => Some(used.read),
-                    };
+                let here = known.filter(|_| joins).unwrap_or_else(|| {
                     // What a read sees at first was there before, at a time that π does not show.
                     let from = if joins { EventId(0) } else { access.event };
                     runs.push(Run {
                         from,
-                        written: access.kind.writes(),
-                        content,
                         last: access.event,
-                        events: Vec::new(),
+                        written: access.kind.writes(),
                     });
-                }
-                if let Some(run) = runs.last_mut() {
-                    run.last = access.event;
-                    run.events.push((access.event, access.kind == AccessKind::AtomicRmw));
-                }
+                    let here = Now {
+                        run: runs.len() as u32 - 1,
+                        content: match access.kind {
+                            AccessKind::Free => None,
+                            kind if kind.writes() => Some(used.written),
+                            _ => Some(used.read),
+                        },
+                    };
+                    now.insert(used.cell, here);
+                    here
+                });
+                runs[here.run as usize].last = access.event;
+                pinned.push(access.event);
+                of.push(here.run);
             }
         }
-        let mut pins = Vec::new();
-        for run in runs.into_values().flatten() {
-            for (event, both) in run.events {
-                let after_write = run.written && event != run.from;
-                let pin = Pin {
-                    from: if after_write { EventId(run.from.0 + 1) } else { run.from },
-                    until: if both { event } else { run.last },
-                };
-                pins.push((event, pin));
-            }
-        }
+        let pins = pinned.all().zip(of.all()).map(|(event, run)| {
+            let run = &runs[run as usize];
+            let after_write = run.written && event != run.from;
+            // One that writes as well reads what was before.
+            let both = self
+                .ops
+                .access(event.index())
+                .is_some_and(|(form, _)| form.kind == AccessKind::AtomicRmw);
+            let pin = Pin {
+                from: if after_write { EventId(run.from.0 + 1) } else { run.from },
+                until: if both { event } else { run.last },
+            };
+            (event, pin)
+        });
         self.pins = Pins::of(self.len(), pins);
     }
 
@@ -303,12 +312,16 @@ impl Trace {
 /// Accesses of one cell between two changes of it.
 struct Run {
     from: EventId,
-    /// It begins with a recorded write.
-    written: bool,
-    /// What the cell holds; nothing behind a free.
-    content: Option<u64>,
     /// The last access that sees the content, be it one that changes it.
     last: EventId,
-    /// The accesses, and whether each reads what was before as well.
-    events: Vec<(EventId, bool)>,
+    /// It begins with a recorded write.
+    written: bool,
+}
+
+/// The last run of a cell.
+#[derive(Clone, Copy)]
+struct Now {
+    run: u32,
+    /// What the cell holds; nothing behind a free.
+    content: Option<u64>,
 }

@@ -35,19 +35,18 @@ pub(super) struct Pins {
 }
 
 impl Pins {
-    /// Of a trace of so many events; an event may have several, in any order.
-    pub(super) fn of(events: usize, mut found: Vec<(EventId, Pin)>) -> Pins {
-        found.sort_unstable_by_key(|&(event, _)| event);
+    /// Of a trace of so many events: those found, in the order of π. An event may have several.
+    pub(super) fn of(events: usize, found: impl Iterator<Item = (EventId, Pin)>) -> Pins {
         let mut all = Pins::default();
-        if found.is_empty() {
+        let mut found = found.peekable();
+        if found.peek().is_none() {
             return all;
         }
-        let mut groups = found.chunk_by(|one, other| one.0 == other.0).peekable();
-        for event in 0..events as u32 {
-            let here = groups.next_if(|group| group[0].0 == EventId(event));
-            all.pinned.push(here.is_some());
-            let places = here.into_iter().flatten().map(|&(_, pin)| pin);
-            if let Some(pin) = places.reduce(Pin::meet) {
+        for event in (0..events as u32).map(EventId) {
+            let here = std::iter::from_fn(|| found.next_if(|&(other, _)| other == event));
+            let pin = here.map(|(_, pin)| pin).reduce(Pin::meet);
+            all.pinned.push(pin.is_some());
+            if let Some(pin) = pin {
                 all.from.push(pin.from);
                 all.until.push(pin.until);
             }
@@ -90,12 +89,12 @@ mod tests {
             until: EventId(until),
         };
         let found = vec![
-            (EventId(70), pin(3, 90)),
             (EventId(5), pin(1, 9)),
+            (EventId(70), pin(3, 90)),
             (EventId(70), pin(8, 99)),
             (EventId(70), pin(2, 80)),
         ];
-        let pins = Pins::of(100, found);
+        let pins = Pins::of(100, found.into_iter());
         let known: Vec<_> = (0..100)
             .filter_map(|event| Some((event, pins.get(EventId(event))?)))
             .collect();
@@ -105,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_trace_without_pins_has_none() {
-        let pins = Pins::of(100, Vec::new());
+        let pins = Pins::of(100, std::iter::empty());
         assert!(pins.is_empty());
         assert_eq!(pins.get(EventId(99)), None);
     }

@@ -1,7 +1,7 @@
 //! Who writes each cell, and what.
 
 use super::values::Values;
-use super::{Cell, CellId, EventId, Region, ThreadId, Trace};
+use super::{Cell, CellId, EventId, Marks, Region, ThreadId, Trace};
 use columns::Column;
 use std::ops::Range;
 
@@ -9,11 +9,17 @@ use std::ops::Range;
 /// others nobody asks.
 #[derive(Clone, Debug, Default)]
 pub struct Writers {
-    /// Cell by cell, its writes in the order of π. A free leaves no value.
+    /// Which cells have other writes than the one before them: what copies or clears a block writes many in one step. There
+    /// is a list for each of these cells.
+    lists: Marks,
+    /// List by list, the writes in the order of π. A free leaves no value.
     items: Vec<EventId>,
-    /// Where each cell's begin, and where the last one's end.
+    /// Where each list begins, and where the last one ends.
     starts: Vec<u32>,
-    /// Cell by cell, the values that are left, ascending, each once.
+    /// Who writes each cell: here and not by list, since most who look at accesses ask this first.
+    by: Vec<By>,
+    /// Cell by cell, the values that are left, ascending, each once; of a cell with [few](FEW) writes, none, if nothing but
+    /// writes that leave the same value as well comes between two that do.
     values: Values,
     /// Where each cell's begin, and where the last one's end.
     value_starts: Column,
@@ -27,9 +33,10 @@ pub struct Writers {
     other_starts: Column,
     /// Of each event, whether it writes no value, or one that some other write leaves in the same cell as well.
     repeated: Bits,
-    /// Who writes each cell.
-    by: Vec<By>,
 }
+
+/// Most cells have fewer writes than these. To look at each of them takes no longer than to look for a value in columns.
+const FEW: usize = 8;
 
 /// Bits by number, 64 to a word.
 #[derive(Clone, Debug, Default)]
@@ -128,7 +135,7 @@ impl Writers {
             starts: vec![0],
             value_starts: [0].into_iter().collect(),
             repeated: Bits::none_of(trace.len()),
-            by: vec![By::NOBODY; cells],
+            by: Vec::with_capacity(cells),
             ..Writers::default()
         };
         let writes = trace.contested().filter(|access| access.kind.writes());
@@ -151,15 +158,15 @@ impl Writers {
             .iter()
             .map(Cell::contested)
             .collect();
-        let mut counts = vec![0; contested.len()];
+        let (mut counts, mut by) = (vec![0; contested.len()], vec![By::NOBODY; contested.len()]);
         for (write, touched) in region.accesses() {
             let thread = trace.thread(write);
             for cell in touched.filter(|&cell| contested[cell]) {
-                let by = &mut self.by[region.cells.start + cell];
-                *by = by.and(thread);
+                by[cell] = by[cell].and(thread);
                 counts[cell] += 1;
             }
         }
+        self.by.extend(by);
         for cells in Region::at_once(&counts) {
             let mut sorting = Sorting::new(&counts[cells.clone()]);
             // A block is freed once.
@@ -203,14 +210,18 @@ impl Writers {
             valued.extend(left.map(|(at, (value, _))| (value, at)));
             valued.sort_unstable();
             let other_start = self.others.len();
+            let in_stretches = |alike: &[(u64, u32)]| alike.windows(2).all(|two| two[0].1 + 1 == two[1].1);
+            let is_listed = all.len() >= FEW || !valued.chunk_by(|a, b| a.0 == b.0).all(in_stretches);
             for alike in valued.chunk_by(|a, b| a.0 == b.0) {
                 let (value, first) = alike[0];
                 let writes = || alike.iter().map(|&(_, at)| all[at as usize]);
                 if alike.len() > 1 {
                     writes().for_each(|write| self.repeated.set(write.index()));
                 }
-                let is_one_stretch = (first..).zip(alike).all(|(at, &(_, other))| at == other);
-                let at = match is_one_stretch {
+                if !is_listed {
+                    continue;
+                }
+                let at = match in_stretches(alike) {
                     true => u64::from(first) << 1,
                     false => {
                         let at = self.others.len() - other_start;
@@ -222,8 +233,13 @@ impl Writers {
                 self.counts.push(alike.len() as u32);
                 self.places.push(place(at as usize));
             }
-            self.items.extend_from_slice(all);
-            self.starts.push(place(self.items.len()));
+            let last = self.starts.len().checked_sub(2);
+            let is_new = last.is_none_or(|last| self.list(last) != all);
+            self.lists.push(is_new);
+            if is_new {
+                self.items.extend_from_slice(all);
+                self.starts.push(place(self.items.len()));
+            }
             self.other_starts.push(place(other_start));
             self.value_starts.push(place(self.values.len()));
             begin = end;
@@ -237,11 +253,22 @@ impl Writers {
         !self.repeated.has(write.index())
     }
 
+    #[inline]
+    fn list(&self, list: usize) -> &[EventId] {
+        &self.items[self.starts[list] as usize..self.starts[list + 1] as usize]
+    }
+
+    /// The number of a cell's list.
+    #[inline]
+    fn list_of(&self, cell: CellId) -> usize {
+        self.lists.before(cell.0 + 1) as usize - 1
+    }
+
     /// The writes of a contested cell, frees among them, in the order of π.
     #[must_use]
     #[inline]
     pub fn writes(&self, cell: CellId) -> &[EventId] {
-        &self.items[self.starts[cell.index()] as usize..self.starts[cell.index() + 1] as usize]
+        self.list(self.list_of(cell))
     }
 
     /// Whether no other thread writes a cell: what this one reads there is the same in every order.
@@ -259,18 +286,24 @@ impl Writers {
         self.by[cell.index()] == By::SEVERAL
     }
 
-    /// The writes that leave a value in a contested cell, in the order of π.
+    /// The writes that leave a value in a contested cell of the trace, in the order of π.
     #[must_use]
-    pub fn writes_of(&self, cell: CellId, value: u64) -> &[EventId] {
-        let starts = &self.value_starts;
+    pub fn writes_of(&self, trace: &Trace, cell: CellId, value: u64) -> &[EventId] {
+        let (starts, all) = (&self.value_starts, self.writes(cell));
         let range = starts.at(cell.index()) as usize..starts.at(cell.index() + 1) as usize;
+        if range.is_empty() {
+            let leaves = |&write: &EventId| trace.value_left(write, cell) == Some(value);
+            let from = all.iter().position(leaves).unwrap_or(all.len());
+            let further = all[from..].iter().position(|write| !leaves(write));
+            return &all[from..further.map_or(all.len(), |further| from + further)];
+        }
         let at = self.values.first_from(range.clone(), value);
         if at >= range.end || self.values.at(at) != value {
             return &[];
         }
         let (place, count) = (self.places.at(at), self.counts.at(at) as usize);
         let from = match place & 1 {
-            0 => &self.items[self.starts[cell.index()] as usize..],
+            0 => all,
             _ => &self.others[self.other_starts.at(cell.index()) as usize..],
         };
         &from[(place >> 1) as usize..][..count]
@@ -330,6 +363,7 @@ mod tests {
     fn has_the_writes_that_a_look_at_every_event_finds() {
         let mut random = fastrand::Rng::with_seed(1);
         let (mut ascending, mut others, mut freed) = (0, 0, 0);
+        let (mut few, mut listed, mut shared) = (0, 0, 0);
         for _ in 0..60 {
             let trace = random_trace(&mut random);
             let writers = Writers::of(&trace);
@@ -344,6 +378,10 @@ mod tests {
                 };
                 let all: Vec<EventId> = trace.events().filter(writes).collect();
                 assert_eq!(writers.writes(cell), all);
+                let values = writers.value_starts.at(cell.index() + 1) - writers.value_starts.at(cell.index());
+                few += usize::from(!all.is_empty() && values == 0);
+                listed += usize::from(all.len() < FEW && values > 0);
+                shared += usize::from(!all.is_empty() && !writers.lists.has(cell.0));
                 for thread in (0..3).map(ThreadId) {
                     let none_but = all.iter().all(|&write| trace.thread(write) == thread);
                     assert_eq!(writers.none_but(thread, cell), none_but);
@@ -358,7 +396,7 @@ mod tests {
                 for value in values {
                     let these = |write: &EventId| left(*write) == Some(value);
                     let expected: Vec<EventId> = all.iter().copied().filter(these).collect();
-                    assert_eq!(writers.writes_of(cell, value), expected);
+                    assert_eq!(writers.writes_of(&trace, cell, value), expected);
                     repeated.extend(expected.iter().filter(|_| expected.len() > 1));
                 }
                 repeated.extend(all.iter().filter(|&&write| left(write).is_none()));
@@ -375,5 +413,6 @@ mod tests {
             ascending > 100 && others > 100 && freed > 100,
             "{ascending} {others} {freed}"
         );
+        assert!(few > 100 && listed > 100 && shared > 100, "{few} {listed} {shared}");
     }
 }

@@ -391,7 +391,7 @@ impl<'s, 't> Window<'s, 't> {
         let only = last.filter(|&last| writers.is_only(writes[last]));
         let fitting = match only {
             Some(only) => &writes[only..=only],
-            None => writers.writes_of(cell, value),
+            None => writers.writes_of(trace, cell, value),
         };
         let before = fitting.partition_point(|&write| write < self.from);
         let mut seen = Read {
