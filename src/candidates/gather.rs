@@ -6,7 +6,7 @@ use super::groups::{Crowded, FEW_THREADS};
 use super::site::{Key, place, sites};
 use super::spots::{Spot, Spots};
 use crate::prune::LockContexts;
-use crate::trace::{Region, ThreadId, Trace};
+use crate::trace::{EventId, EventSet, Region, ThreadId, Trace};
 use columns::Column;
 use hashbrown::{HashMap, HashSet};
 
@@ -22,9 +22,10 @@ impl Spots {
             trace,
             contexts,
             freed,
-            found: Spots::default(),
+            found: Spots::none(),
             crowded: Vec::new(),
             of_access: Column::default(),
+            wanted: EventSet::none_of(trace.len()),
             room: Room::default(),
         };
         let regions = gathering.regions(scope);
@@ -32,9 +33,7 @@ impl Spots {
         for region in regions {
             gathering.region(&region);
         }
-        let Gathering { mut found, crowded, .. } = gathering;
-        found.end_cells(contexts);
-        (found, crowded)
+        gathering.finish()
     }
 }
 
@@ -99,17 +98,21 @@ struct Gathering<'g> {
     crowded: Vec<Crowded>,
     /// The spot of each access and one, or 0 of what is none.
     of_access: Column,
+    /// The accesses of cells that are shared and not crowded.
+    wanted: EventSet,
     room: Room,
 }
 
 /// Room for the cell at hand.
 #[derive(Default)]
 struct Room {
+    /// Its accesses, each with its spot, in the order of π.
+    accesses: Vec<(EventId, u32)>,
     /// The spots that it has accesses at, and how many.
     parts: Vec<(u32, u32)>,
     /// By spot: how many accesses it has there, then where the next one goes; 0 between cells.
     next: Vec<u32>,
-    sorted: Vec<u32>,
+    sorted: Vec<EventId>,
     threads: HashSet<ThreadId>,
 }
 
@@ -117,7 +120,7 @@ impl Gathering<'_> {
     /// The accesses of each region, and their spots.
     fn regions(&mut self, scope: Option<&Scope>) -> Vec<Region> {
         let trace = self.trace;
-        let (in_threads, contexts) = (trace.in_threads(), self.contexts);
+        let in_threads = trace.in_threads();
         let mut turns = in_threads.walk();
         let mut known = Numbers::default();
         let (list, of_access) = (&mut self.found.list, &mut self.of_access);
@@ -135,12 +138,10 @@ impl Gathering<'_> {
             });
             of_access.push_many(0, event.index() - of_access.len());
             of_access.push(spot + 1);
-            list[spot as usize].push(event, contexts.of_access(event));
             true
         });
         let regions = Region::all(trace.cells().len(), accesses);
         self.of_access.end();
-        self.found.list.iter_mut().for_each(Spot::end);
         regions
     }
 
@@ -167,22 +168,12 @@ impl Gathering<'_> {
                 begin
             };
             let mut next: Vec<usize> = counts[cells.clone()].iter().map(begin).collect();
-            let mut accesses = vec![(0, 0); count];
-            // Where the next access of each spot is at the earliest: here, mostly the one behind the last.
-            let mut earliest = vec![0; self.found.list.len()];
-            let mut spots = self.of_access.cursor();
+            let mut accesses = vec![EventId(0); count];
             for (event, touched) in region.accesses() {
-                let mut access = None;
                 for cell in touched.start.max(cells.start)..touched.end.min(cells.end) {
                     if counts[cell] > 0 {
                         let next = &mut next[cell - cells.start];
-                        accesses[*next] = *access.get_or_insert_with(|| {
-                            let spot = spots.at(event.index()) - 1;
-                            let earliest = &mut earliest[spot as usize];
-                            let place = self.found.list[spot as usize].place_of(event, *earliest);
-                            *earliest = place + 1;
-                            (spot, place)
-                        });
+                        accesses[*next] = event;
                         *next += 1;
                     }
                 }
@@ -195,35 +186,42 @@ impl Gathering<'_> {
         }
     }
 
-    /// A cell, and its accesses in the order of π, each by its spot and its place there; none, if it is not shared.
-    fn cell(&mut self, cell: usize, accesses: &[(u32, u32)]) {
+    /// A cell, and its accesses in the order of π; none, if it is not shared.
+    fn cell(&mut self, cell: usize, accesses: &[EventId]) {
         if accesses.is_empty() {
             return;
         }
         let Room {
+            accesses: of_cell,
             parts,
             next,
             sorted,
             threads,
         } = &mut self.room;
+        of_cell.clear();
+        of_cell.extend(
+            accesses
+                .iter()
+                .map(|&event| (event, self.of_access.at(event.index()) - 1)),
+        );
         let list = &self.found.list;
         let key = |spot: u32| list[spot as usize].key;
         if self.trace.threads() > FEW_THREADS {
             threads.clear();
-            let is_crowded = accesses.iter().any(|&(spot, _)| {
+            let is_crowded = of_cell.iter().any(|&(_, spot)| {
                 threads.insert(key(spot).0);
                 threads.len() > FEW_THREADS
             });
             if is_crowded {
-                let uses = accesses.iter().map(|&(spot, place)| {
-                    let event = list[spot as usize].access(place);
-                    (key(spot), (event, self.contexts.of_access(event)))
-                });
+                let uses = of_cell
+                    .iter()
+                    .map(|&(event, spot)| (key(spot), (event, self.contexts.of_access(event))));
                 self.crowded.push(Crowded::new(self.contexts, sites(uses)));
                 return;
             }
         }
-        for &(spot, _) in accesses {
+        accesses.iter().for_each(|&event| self.wanted.insert(event));
+        for &(_, spot) in of_cell.iter() {
             let count = &mut next[spot as usize];
             if *count == 0 {
                 parts.push((spot, 0));
@@ -237,13 +235,25 @@ impl Gathering<'_> {
             from += *count;
         }
         sorted.clear();
-        sorted.resize(accesses.len(), 0);
-        for &(spot, place) in accesses {
+        sorted.resize(of_cell.len(), EventId(0));
+        for &(event, spot) in of_cell.iter() {
             let next = &mut next[spot as usize];
-            sorted[*next as usize] = place;
+            sorted[*next as usize] = event;
             *next += 1;
         }
         self.found.push_cell(cell, parts, sorted);
         parts.drain(..).for_each(|(spot, _)| next[spot as usize] = 0);
+    }
+
+    /// Fills in the accesses of each spot.
+    fn finish(mut self) -> (Spots, Vec<Crowded>) {
+        self.found.end_cells();
+        let mut spots = self.of_access.cursor();
+        for event in self.wanted.events() {
+            let spot = spots.at(event.index()) - 1;
+            self.found.list[spot as usize].push(event, self.contexts.of_access(event));
+        }
+        self.found.list.iter_mut().for_each(Spot::end);
+        (self.found, self.crowded)
     }
 }

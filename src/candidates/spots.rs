@@ -13,17 +13,23 @@ use columns::{Column, Excerpt};
 use hashbrown::{HashMap, HashSet};
 use std::ops::{ControlFlow, Range};
 
-/// Accesses by one thread at one position, all of one kind.
+/// Accesses by one thread at one position, all of one kind, in program order.
 pub(super) struct Spot {
     pub(super) key: Key,
-    /// All that may be of cells that are shared and not crowded, in program order.
-    all: Column<EventId>,
-    /// Until no cell follows: a bit for each of them that is of such a cell.
-    used: Vec<u64>,
-    /// Those that are, if others are not.
-    some: Option<Box<Column<EventId>>>,
+    of: Of,
+    /// The accesses, if they are of several cells.
+    accesses: Column<EventId>,
     /// What its thread holds at them, until pairs are found.
     contexts: Vec<LockContextId>,
+}
+
+/// Whose accesses a spot has, of the cells that are shared and not crowded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Nobody,
+    /// One cell's: those of this row. To have them twice would take as much again where each place accesses one variable.
+    One(u32),
+    Several,
 }
 
 impl Spot {
@@ -31,16 +37,17 @@ impl Spot {
     pub(super) fn new(key: Key) -> Spot {
         Spot {
             key,
-            all: Column::default(),
-            used: Vec::new(),
-            some: None,
+            of: Of::Nobody,
+            accesses: Column::default(),
             contexts: Vec::new(),
         }
     }
 
     /// Goes on by an access: the next one.
     pub(super) fn push(&mut self, access: EventId, held: LockContextId) {
-        self.all.push(access);
+        if self.of == Of::Several {
+            self.accesses.push(access);
+        }
         if self.contexts.last() != Some(&held) {
             self.hold(held);
         }
@@ -59,62 +66,17 @@ impl Spot {
         self.contexts.push(held);
     }
 
+    /// Whether it has accesses.
+    pub(super) fn is_there(&self) -> bool {
+        self.of != Of::Nobody
+    }
+
     /// No access follows.
     pub(super) fn end(&mut self) {
-        self.all.end();
-        self.used = vec![0; self.all.len().div_ceil(u64::BITS as usize)];
-    }
-
-    /// The place of an access among all, not far behind another.
-    pub(super) fn place_of(&self, access: EventId, behind: u32) -> u32 {
-        let all = self.all.all();
-        all.partition_point_from(behind as usize, |other| other < access) as u32
-    }
-
-    /// The access at a place among all.
-    pub(super) fn access(&self, place: u32) -> EventId {
-        self.all.at(place as usize)
-    }
-
-    /// The cells are known: accesses of none do not count.
-    fn end_cells(&mut self, contexts: &LockContexts) {
-        let used = std::mem::take(&mut self.used);
-        let is_used = |place: usize| used[place / u64::BITS as usize] >> (place % u64::BITS as usize) & 1 != 0;
-        let count: usize = used.iter().map(|bits| bits.count_ones() as usize).sum();
-        if count < self.all.len() {
-            let some: Column<EventId> = (0..self.all.len())
-                .filter(|&place| is_used(place))
-                .map(|place| self.all.at(place))
-                .collect();
-            self.contexts.clear();
-            some.all().for_each(|access| self.hold(contexts.of_access(access)));
-            match count {
-                0 => self.all = some,
-                _ => self.some = Some(Box::new(some)),
-            }
-        }
+        self.accesses.end();
         self.contexts.sort_unstable();
         self.contexts.dedup();
         self.contexts.shrink_to_fit();
-    }
-
-    /// The accesses of cells that are shared and not crowded.
-    fn accesses(&self) -> Excerpt<'_, EventId> {
-        self.some.as_deref().unwrap_or(&self.all).all()
-    }
-
-    /// Whether it has such.
-    pub(super) fn is_there(&self) -> bool {
-        !self.all.is_empty()
-    }
-
-    /// Where those of them at some places, of which these are the first and the last, are among all, and what is between.
-    fn among_all(&self, places: Range<usize>, (first, last): (EventId, EventId)) -> Range<usize> {
-        if self.some.is_none() {
-            return places;
-        }
-        let all = self.all.all();
-        all.partition_point(|access| access < first)..all.partition_point(|access| access <= last)
     }
 
     pub(super) fn thread(&self) -> ThreadId {
@@ -149,10 +111,14 @@ pub(super) struct Spots {
     pub(super) list: Vec<Spot>,
     /// The cells of the trace that are shared and not crowded: these have numbers.
     numbered: Marks,
-    cells: u32,
-    rows: Rows,
+    /// By the number of a cell, where its rows of `parts` begin; at the end, where the last one's end.
+    starts: Column,
+    /// Cell by cell, the spots of its accesses, and where those at each are.
+    parts: Parts,
+    /// Cell by cell, and for each spot by spot, in the order of π; once for neighbors with the same ones at a spot.
+    accesses: Column<EventId>,
     /// Until no cell follows.
-    group: Group,
+    neighbor: Neighbor,
     pub(super) pairs: Vec<SpotPair>,
     numbers: HashMap<(u32, u32), u32>,
     /// Whether pairs count only the cells that are freed at one of the two.
@@ -161,164 +127,61 @@ pub(super) struct Spots {
 
 const NONE: u32 = u32::MAX;
 
-/// Neighboring cells, in the order of their numbers, that make up a group; in tests, so few that there are several.
-const GROUP: u32 = if cfg!(test) { 8 } else { 64 };
-
-/// Which accesses of a spot are of which cell: group by group of neighboring cells, in each spot by spot, at each cell by
-/// cell. A spot's accesses of neighbors are near to each other, or the same: what copies or clears a block touches many
-/// cells in one step. So the numbers here take few bits, and of neighbors with the same accesses these are kept once.
+/// Rows: a spot, where its accesses end, and how many there are. Ends of neighbors are near to each other, though some
+/// have many accesses.
 #[derive(Default)]
-struct Rows {
-    /// By group, where its rows begin.
-    starts: Vec<u32>,
-    /// By row: its spot, and where its lists begin; behind the last row, where these end.
+struct Parts {
     spots: Column,
-    lists: Column,
-    /// By list: the first cell of the group that has it, how many next to that have it as well, and where its accesses
-    /// begin; behind the last one, where these end.
-    first: Column,
-    further: Column,
-    accesses: Column,
-    /// List by list, the accesses in the order of π: their places among all of the spot.
-    places: Column,
+    ends: Column,
+    counts: Column,
 }
 
-impl Rows {
-    fn push(&mut self, group: &mut Group) {
-        self.starts.push(self.spots.len() as u32);
-        group
-            .parts
-            .sort_unstable_by_key(|part| u64::from(part.spot) << u32::BITS | u64::from(part.cell));
-        for row in group.parts.chunk_by(|one, next| one.spot == next.spot) {
-            self.spots.push(row[0].spot);
-            self.lists.push(self.first.len() as u32);
-            let alike = row.chunk_by(|one, next| {
-                one.cell + 1 == next.cell && group.places[one.places()] == group.places[next.places()]
-            });
-            for list in alike {
-                self.first.push(list[0].cell);
-                self.further.push(list.len() as u32 - 1);
-                let begin = u32::try_from(self.places.len()).expect("a trace has fewer accesses of cells");
-                self.accesses.push(begin);
-                let places = &group.places[list[0].places()];
-                places.iter().for_each(|&place| self.places.push(place));
-            }
-        }
-        group.parts.clear();
-        group.places.clear();
+impl Parts {
+    fn push(&mut self, spot: u32, end: u32, count: u32) {
+        self.spots.push(spot);
+        self.ends.push(end);
+        self.counts.push(count);
     }
 
     fn end(&mut self) {
-        self.starts.push(self.spots.len() as u32);
-        self.starts.shrink_to_fit();
-        self.lists.push(self.first.len() as u32);
-        self.accesses.push(self.places.len() as u32);
-        let columns = [
-            &mut self.spots,
-            &mut self.lists,
-            &mut self.first,
-            &mut self.further,
-            &mut self.accesses,
-            &mut self.places,
-        ];
-        columns.into_iter().for_each(Column::end);
+        self.spots.end();
+        self.ends.end();
+        self.counts.end();
     }
 
-    /// Those of a group.
-    fn of_group(&self, group: u32) -> Range<usize> {
-        self.starts[group as usize] as usize..self.starts[group as usize + 1] as usize
-    }
-
-    fn lists(&self, row: usize) -> Range<usize> {
-        self.lists.at(row) as usize..self.lists.at(row + 1) as usize
-    }
-
-    fn places(&self, list: usize) -> Excerpt<'_> {
-        let (begin, end) = (self.accesses.at(list), self.accesses.at(list + 1));
-        self.places.excerpt(begin as usize..end as usize)
-    }
-
-    /// The list of a cell at a spot.
-    fn list(&self, cell: u32, spot: u32) -> Option<usize> {
-        let rows = self.of_group(cell / GROUP);
-        let spots = self.spots.excerpt(rows.clone());
-        let before = spots.partition_point(|other| other < spot);
-        spots.get(before).filter(|&other| other == spot)?;
-        self.of_cell(rows.start + before, cell % GROUP)
-    }
-
-    /// The list of a row that a cell of its group has.
-    fn of_cell(&self, row: usize, cell: u32) -> Option<usize> {
-        let lists = self.lists(row);
-        let behind = self.first.excerpt(lists.clone()).partition_point(|first| first <= cell);
-        let list = lists.start + behind.checked_sub(1)?;
-        (cell - self.first.at(list) <= self.further.at(list)).then_some(list)
-    }
-}
-
-/// The cells that came last, until there are enough for a group.
-#[derive(Default)]
-struct Group {
-    cells: u32,
-    parts: Vec<Grouped>,
-    places: Vec<u32>,
-}
-
-/// The accesses of a cell of a group at a spot: where their places are.
-struct Grouped {
-    spot: u32,
-    cell: u32,
-    begin: u32,
-    end: u32,
-}
-
-impl Grouped {
-    fn places(&self) -> Range<usize> {
-        self.begin as usize..self.end as usize
-    }
-}
-
-/// The accesses of a cell at a spot, in the order of π.
-#[derive(Clone)]
-pub(super) struct AtSpot<'s> {
-    all: &'s Column<EventId>,
-    places: Excerpt<'s>,
-}
-
-impl<'s> AtSpot<'s> {
-    /// At least one.
     fn len(&self) -> usize {
-        self.places.len()
+        self.spots.len()
     }
 
-    fn at(&self, at: usize) -> EventId {
-        self.all.at(self.places.at(at) as usize)
-    }
-
-    fn first(&self) -> EventId {
-        self.at(0)
-    }
-
-    fn last(&self) -> EventId {
-        self.at(self.len() - 1)
-    }
-
-    fn iter(&self) -> impl Iterator<Item = EventId> + use<'s> {
-        let all = self.all;
-        self.places.clone().map(move |place| all.at(place as usize))
-    }
-
-    fn partition_point(&self, is_such: impl Fn(EventId) -> bool) -> usize {
-        self.places
-            .partition_point(|place| is_such(self.all.at(place as usize)))
+    /// The accesses of a row.
+    fn accesses(&self, row: usize) -> Range<usize> {
+        let end = self.ends.at(row) as usize;
+        end - self.counts.at(row) as usize..end
     }
 }
+
+/// The cell that came last. What copies or clears a block touches many cells in one step, while few accesses of other
+/// spots do: at the former, neighbors have the same accesses.
+#[derive(Default)]
+struct Neighbor {
+    /// Its spots, where the accesses at each end among those of all cells, and where they are among its own.
+    parts: Vec<(u32, u32, Range<usize>)>,
+    accesses: Vec<EventId>,
+    /// Room for those of the next one.
+    next: Vec<(u32, u32, Range<usize>)>,
+}
+
+/// How far back among all accesses those of a neighbor may end to be told of again: farther ends would take more bits
+/// than a few accesses do.
+const NEAR: usize = if cfg!(test) { 8 } else { 1 << 10 };
+
+/// So many are told of again however far back they are.
+const MANY: usize = if cfg!(test) { 4 } else { 64 };
 
 /// Is given a cell, and its accesses at two spots.
-type EachCell<'e> = dyn FnMut(u32, AtSpot<'_>, AtSpot<'_>) -> ControlFlow<()> + 'e;
+type EachCell<'e> = dyn FnMut(u32, Excerpt<'_, EventId>, Excerpt<'_, EventId>) -> ControlFlow<()> + 'e;
 
 /// The accesses of one cell at one spot.
-#[derive(Clone, Copy)]
 struct Part {
     spot: u32,
     count: u32,
@@ -327,87 +190,116 @@ struct Part {
 }
 
 impl Spots {
-    /// Goes on by a later cell of the trace: the spots of its accesses, rising, how many each has there, and the places of
-    /// all of these accesses among those of their spots, spot by spot, rising.
-    pub(super) fn push_cell(&mut self, cell: usize, parts: &[(u32, u32)], places: &[u32]) {
-        self.numbered.skip_to(cell as u32);
-        self.numbered.push(true);
-        self.cells += 1;
-        let group = &mut self.group;
-        let mut begin = group.places.len() as u32;
-        group.places.extend_from_slice(places);
-        for &(spot, count) in parts {
-            let end = begin + count;
-            let used = &mut self.list[spot as usize].used;
-            for place in &group.places[begin as usize..end as usize] {
-                used[(place / u64::BITS) as usize] |= 1 << (place % u64::BITS);
-            }
-            group.parts.push(Grouped {
-                spot,
-                cell: group.cells,
-                begin,
-                end,
-            });
-            begin = end;
-        }
-        group.cells += 1;
-        if group.cells == GROUP {
-            self.rows.push(group);
-            group.cells = 0;
+    /// None yet.
+    pub(super) fn none() -> Spots {
+        Spots {
+            starts: [0].into_iter().collect(),
+            ..Spots::default()
         }
     }
 
-    /// No cell follows.
-    pub(super) fn end_cells(&mut self, contexts: &LockContexts) {
-        let mut group = std::mem::take(&mut self.group);
-        if group.cells > 0 {
-            self.rows.push(&mut group);
+    /// Goes on by a later cell of the trace: the spots of its accesses, rising, how many each has there, and all of these
+    /// accesses, spot by spot, and at each in the order of π.
+    pub(super) fn push_cell(&mut self, cell: usize, parts: &[(u32, u32)], accesses: &[EventId]) {
+        self.numbered.skip_to(cell as u32);
+        self.numbered.push(true);
+        let Neighbor {
+            parts: before,
+            accesses: there,
+            next,
+        } = &mut self.neighbor;
+        let mut others = before.drain(..).peekable();
+        let mut until = 0;
+        for &(spot, count) in parts {
+            let of = &mut self.list[spot as usize].of;
+            *of = match *of {
+                Of::Nobody => Of::One(self.parts.len() as u32),
+                Of::One(_) | Of::Several => Of::Several,
+            };
+            let places = until..until + count as usize;
+            until = places.end;
+            let here = &accesses[places.clone()];
+            while others.next_if(|(other, ..)| *other < spot).is_some() {}
+            let other = others.next_if(|(other, ..)| *other == spot);
+            let same = other.filter(|(_, end, places)| {
+                let is_near = here.len() >= MANY || self.accesses.len() - *end as usize <= NEAR;
+                is_near && there[places.clone()] == *here
+            });
+            let end = same.map_or_else(
+                || {
+                    here.iter().for_each(|&access| self.accesses.push(access));
+                    u32::try_from(self.accesses.len()).expect("a trace has fewer accesses of cells")
+                },
+                |(_, end, _)| end,
+            );
+            self.parts.push(spot, end, count);
+            next.push((spot, end, places));
         }
-        drop(group);
-        self.rows.end();
-        self.list.iter_mut().for_each(|spot| spot.end_cells(contexts));
+        drop(others);
+        std::mem::swap(before, next);
+        there.clear();
+        there.extend_from_slice(accesses);
+        self.starts.push(self.parts.len() as u32);
+    }
+
+    /// No cell follows.
+    pub(super) fn end_cells(&mut self) {
+        self.neighbor = Neighbor::default();
+        self.parts.end();
+        self.accesses.end();
+        self.starts.end();
         tracing::debug!(
             cells = self.cells(),
-            rows = self.rows.spots.len(),
-            lists = self.rows.first.len(),
+            parts = self.parts.len(),
             spots = self.list.len(),
-            accesses = self.rows.places.len(),
+            accesses = self.accesses.len(),
             "spots"
         );
     }
 
     /// The accesses at a spot of cells that are shared and not crowded.
     pub(super) fn accesses(&self, spot: u32) -> Excerpt<'_, EventId> {
-        self.list[spot as usize].accesses()
+        let spot = &self.list[spot as usize];
+        match spot.of {
+            Of::One(row) => self.accesses.excerpt(self.parts.accesses(row as usize)),
+            Of::Nobody | Of::Several => spot.accesses.all(),
+        }
     }
 
     /// How many cells there are, crowded ones apart.
     pub(super) fn cells(&self) -> u32 {
-        self.cells
+        self.starts.len() as u32 - 1
     }
 
-    /// The accesses in a list.
-    fn in_list(&self, spot: u32, list: usize) -> AtSpot<'_> {
-        AtSpot {
-            all: &self.list[spot as usize].all,
-            places: self.rows.places(list),
-        }
+    /// The rows of a cell.
+    fn rows(&self, cell: u32) -> Range<usize> {
+        self.starts.at(cell as usize) as usize..self.starts.at(cell as usize + 1) as usize
     }
 
     /// The accesses of a cell, spot by spot.
-    fn of_cell(&self, cell: u32) -> impl Iterator<Item = (u32, AtSpot<'_>)> {
-        let rows = self.rows.of_group(cell / GROUP);
-        rows.filter_map(move |row| {
-            let list = self.rows.of_cell(row, cell % GROUP)?;
-            let spot = self.rows.spots.at(row);
-            Some((spot, self.in_list(spot, list)))
+    fn of_cell(&self, cell: u32) -> impl Iterator<Item = (u32, Excerpt<'_, EventId>)> {
+        let rows = self.rows(cell);
+        rows.map(|row| {
+            (
+                self.parts.spots.at(row),
+                self.accesses.excerpt(self.parts.accesses(row)),
+            )
         })
     }
 
-    /// The accesses of a cell at a spot, if there are any.
-    fn at(&self, cell: u32, spot: u32) -> Option<AtSpot<'_>> {
-        let list = self.rows.list(cell, spot)?;
-        Some(self.in_list(spot, list))
+    /// The accesses of a cell at a spot.
+    fn at(&self, cell: u32, spot: u32) -> Excerpt<'_, EventId> {
+        let rows = self.rows(cell);
+        let before = self
+            .parts
+            .spots
+            .excerpt(rows.clone())
+            .partition_point(|other| other < spot);
+        let row = rows.start + before;
+        match row < rows.end && self.parts.spots.at(row) == spot {
+            true => self.accesses.excerpt(self.parts.accesses(row)),
+            false => Excerpt::default(),
+        }
     }
 
     /// The number of a cell of the trace.
@@ -420,36 +312,15 @@ impl Spots {
         positions_of(self.list[a as usize].key.1, self.list[b as usize].key.1)
     }
 
-    /// What some accesses at a spot are.
-    fn part(spot: u32, accesses: &AtSpot<'_>) -> Part {
-        Part {
+    /// What the accesses of a cell are, spot by spot.
+    fn parts(&self, cell: u32, parts: &mut Vec<Part>) {
+        parts.clear();
+        parts.extend(self.of_cell(cell).map(|(spot, accesses)| Part {
             spot,
             count: accesses.len() as u32,
-            first: accesses.first(),
-            last: accesses.last(),
-        }
-    }
-
-    /// Calls `each` with each cell, and what its accesses are, spot by spot. A group at a time: neighbors share lists.
-    fn each_cell(&self, mut each: impl FnMut(u32, &[Part])) {
-        let mut of_cells = vec![Vec::new(); GROUP as usize];
-        for begin in (0..self.cells).step_by(GROUP as usize) {
-            for row in self.rows.of_group(begin / GROUP) {
-                let spot = self.rows.spots.at(row);
-                for list in self.rows.lists(row) {
-                    let part = Spots::part(spot, &self.in_list(spot, list));
-                    let first = self.rows.first.at(list) as usize;
-                    let cells = first..=first + self.rows.further.at(list) as usize;
-                    of_cells[cells]
-                        .iter_mut()
-                        .for_each(|parts: &mut Vec<Part>| parts.push(part));
-                }
-            }
-            for (cell, parts) in (begin..self.cells).zip(&mut of_cells) {
-                each(cell, parts);
-                parts.clear();
-            }
-        }
+            first: accesses.at(0),
+            last: accesses.at(accesses.len() - 1),
+        }));
     }
 
     /// Whether the accesses of a cell at two spots conflict; `freed`: and some at one of them frees the cell, or destroys
@@ -493,8 +364,10 @@ impl Spots {
         mut candidate: impl FnMut((CodePosition, CodePosition), (EventId, EventId)) -> Option<u32>,
     ) {
         let (mut pairs, mut numbers) = (Vec::<SpotPair>::new(), HashMap::new());
-        self.each_cell(|cell, parts| {
-            self.each_conflict(parts, freed, |a, b| {
+        let mut parts = Vec::new();
+        for cell in 0..self.cells() {
+            self.parts(cell, &mut parts);
+            self.each_conflict(&parts, freed, |a, b| {
                 let first = (a.first.min(b.first), a.first.max(b.first));
                 let spots = (a.spot, b.spot);
                 let number = *numbers.entry(spots).or_insert_with(|| {
@@ -521,7 +394,7 @@ impl Spots {
                     }
                 }
             });
-        });
+        }
         self.list.iter_mut().for_each(|spot| spot.contexts = Vec::new());
         numbers.retain(|_, number| *number != NONE);
         (self.pairs, self.numbers, self.freed) = (pairs, numbers, freed);
@@ -536,15 +409,15 @@ impl Spots {
 
     /// Calls `each` with the cell and the number of each spot that it has accesses at.
     pub(super) fn each_part(&self, mut each: impl FnMut(u32, u32)) {
-        self.each_cell(|cell, parts| parts.iter().for_each(|part| each(cell, part.spot)));
+        for cell in 0..self.cells() {
+            self.of_cell(cell).for_each(|(spot, _)| each(cell, spot));
+        }
     }
 
     /// Calls `each` with the position of each spot at which a cell has accesses that conflict with those at this one.
     pub(super) fn each_partner(&self, (cell, spot): (u32, u32), freed: bool, mut each: impl FnMut(CodePosition)) {
-        let parts: Vec<Part> = self
-            .of_cell(cell)
-            .map(|(spot, accesses)| Spots::part(spot, &accesses))
-            .collect();
+        let mut parts = Vec::new();
+        self.parts(cell, &mut parts);
         let Some(at) = parts.iter().position(|part| part.spot == spot) else {
             return;
         };
@@ -558,7 +431,7 @@ impl Spots {
         spots.clear();
         accesses.clear();
         for (spot, of_spot) in self.of_cell(cell) {
-            accesses.extend(of_spot.iter().map(|id| (id, spots.len() as u32)));
+            accesses.extend(of_spot.map(|id| (id, spots.len() as u32)));
             spots.push(spot);
         }
         accesses.sort_unstable();
@@ -605,23 +478,15 @@ impl Spots {
                 at += 1;
                 continue;
             };
-            let places = other.among_all(low..high, (first, last));
             let mut look = |cell: CellId| {
                 let Some(cell) = self.number(cell).filter(|cell| !found.contains(cell)) else {
                     return ControlFlow::Continue(());
                 };
-                let Some(there) = self.at(cell, b) else {
-                    return ControlFlow::Continue(());
-                };
-                let next = there.places.partition_point(|place| (place as usize) < places.start);
-                if there
-                    .places
-                    .get(next)
-                    .is_some_and(|place| (place as usize) < places.end)
-                    && let Some(here) = self.at(cell, a)
-                {
+                let there = self.at(cell, b);
+                let next = there.partition_point(|access| access < first);
+                if there.get(next).is_some_and(|access| access <= last) {
                     found.insert(cell);
-                    return each(cell, here, there);
+                    return each(cell, self.at(cell, a), there);
                 }
                 ControlFlow::Continue(())
             };
@@ -657,7 +522,7 @@ impl Spots {
         self.accesses(a).find_map(|id| {
             trace.cell_uses(id).find_map(|used| {
                 let cell = self.number(used.cell).filter(|cell| !cells.contains(cell))?;
-                let other = self.at(cell, b)?.first();
+                let other = self.at(cell, b).first()?;
                 Some((id.min(other), id.max(other)))
             })
         })
@@ -684,19 +549,20 @@ impl Spots {
             return accesses.filter(is_shared).try_for_each(each);
         }
         trace.uses(ending).try_for_each(|used| {
-            let Some(there) = self.number(used.cell).and_then(|cell| self.at(cell, spot)) else {
-                return ControlFlow::Continue(());
-            };
+            let there = self
+                .number(used.cell)
+                .map(|cell| self.at(cell, spot))
+                .unwrap_or_default();
             let from = there.partition_point(|access| access < first);
             let until = there.partition_point(|access| access <= last);
-            (from..until).try_for_each(|at| each(there.at(at)))
+            there.excerpt(from..until).try_for_each(&mut *each)
         })
     }
 
     /// Accesses, each with what its thread holds.
-    pub(super) fn held(contexts: &LockContexts, accesses: &AtSpot<'_>, held: &mut Vec<Held>) {
+    pub(super) fn held(contexts: &LockContexts, accesses: Excerpt<'_, EventId>, held: &mut Vec<Held>) {
         held.clear();
-        held.extend(accesses.iter().map(|id| (id, contexts.of_access(id))));
+        held.extend(accesses.map(|id| (id, contexts.of_access(id))));
     }
 }
 
@@ -721,137 +587,44 @@ pub(super) fn first_from(len: usize, from: usize, holds: impl Fn(usize) -> bool)
 
 #[cfg(test)]
 mod tests {
-    use super::{Part, Spot, Spots};
-    use crate::prune::{LockContextId, LockContexts};
-    use crate::trace::{AccessKind, EventId, Sections, ThreadId, Trace};
-    use trace_format::{Event, Op, StackId, Tables};
-
-    const SPOTS: u32 = 6;
-    const ACCESSES: u32 = 400;
-
-    /// The events of each cell at each spot.
-    type Cells = Vec<Vec<Vec<EventId>>>;
-
-    /// Spots, the accesses of which take turns, with random cells: some of a cell's accesses are not those of its neighbor;
-    /// many are.
-    fn random_spots(random: &mut fastrand::Rng, cells: usize) -> (Spots, Cells) {
-        let branch = Event {
-            thread: ThreadId(0),
-            pc: 1,
-            stack: StackId::EMPTY,
-            op: Op::Branch,
-        };
-        let trace = Trace::from_events(Tables::default(), &vec![branch; (SPOTS * ACCESSES) as usize]);
-        let contexts = LockContexts::of(&trace, &Sections::of(&trace));
-        let mut spots = Spots::default();
-        for spot in 0..SPOTS {
-            let mut made = Spot::new((ThreadId(spot), 1, AccessKind::Write.part()));
-            (0..ACCESSES).for_each(|place| made.push(EventId(place * SPOTS + spot), LockContextId(0)));
-            made.end();
-            spots.list.push(made);
-        }
-        let mut lists: Vec<Vec<u32>> = vec![Vec::new(); SPOTS as usize];
-        let mut all = Vec::new();
-        for cell in 0..cells {
-            for list in &mut lists {
-                if random.u32(0..4) == 0 {
-                    let mut places: Vec<u32> = (0..random.u32(0..12)).map(|_| random.u32(0..ACCESSES)).collect();
-                    places.sort_unstable();
-                    places.dedup();
-                    *list = places;
-                }
-            }
-            // Without those at some spots, which the next cell may have again.
-            let mut here = lists.clone();
-            here.iter_mut().filter(|_| random.u32(0..10) == 0).for_each(Vec::clear);
-            let there = (0..SPOTS).zip(&here).filter(|(_, list)| !list.is_empty());
-            let parts: Vec<(u32, u32)> = there.map(|(spot, list)| (spot, list.len() as u32)).collect();
-            spots.push_cell(2 * cell, &parts, &here.concat());
-            let event = |spot: u32, place: u32| EventId(place * SPOTS + spot);
-            let events = (0..SPOTS).zip(&here);
-            all.push(
-                events
-                    .map(|(spot, list)| list.iter().map(|&place| event(spot, place)).collect())
-                    .collect(),
-            );
-        }
-        spots.end_cells(&contexts);
-        (spots, all)
-    }
-
-    #[test]
-    fn each_cell_has_its_accesses_at_each_spot() {
-        let mut random = fastrand::Rng::with_seed(1);
-        // The last group is full, or not.
-        for cells in [1, 8, 496, 501] {
-            let (spots, all) = random_spots(&mut random, cells);
-            let mut seen: Cells = Vec::new();
-            spots.each_cell(|cell, parts| {
-                assert_eq!(cell as usize, seen.len());
-                let mut lists = vec![Vec::new(); SPOTS as usize];
-                for &Part {
-                    spot,
-                    count,
-                    first,
-                    last,
-                } in parts
-                {
-                    let list = &all[cell as usize][spot as usize];
-                    assert_eq!((Some(&first), Some(&last)), (list.first(), list.last()));
-                    assert_eq!(count as usize, list.len());
-                    lists[spot as usize] = spots.at(cell, spot).expect("it is there").iter().collect();
-                }
-                seen.push(lists);
-            });
-            assert_eq!(seen, all);
-            for (cell, lists) in (0..).zip(&all) {
-                for (spot, list) in (0..SPOTS).zip(lists) {
-                    assert_eq!(spots.at(cell, spot).is_none(), list.is_empty());
-                }
-                let of_cell = spots
-                    .of_cell(cell)
-                    .map(|(spot, accesses)| (spot, accesses.iter().collect()));
-                let expected = (0..SPOTS)
-                    .zip(lists.iter().cloned())
-                    .filter(|(_, list)| !list.is_empty());
-                assert_eq!(
-                    of_cell.collect::<Vec<(u32, Vec<EventId>)>>(),
-                    expected.collect::<Vec<_>>()
-                );
-            }
-        }
-    }
+    use super::{Spot, Spots};
+    use crate::trace::{AccessKind, EventId, ThreadId};
 
     #[test]
     fn neighbors_with_the_same_accesses_have_them_once() {
-        let (spots, all) = random_spots(&mut fastrand::Rng::with_seed(2), 500);
-        let (kept, all) = (spots.rows.places.len(), all.concat().concat().len());
-        assert!(kept < all / 2 && kept > all / 8, "{kept} of {all}");
-    }
-
-    #[test]
-    fn accesses_of_no_cell_do_not_count() {
-        let mut random = fastrand::Rng::with_seed(3);
-        let (mut none, mut some) = (0, 0);
-        for cells in [1, 1, 2, 20, 500] {
-            let (spots, all) = random_spots(&mut random, cells);
-            for spot in 0..SPOTS {
-                let mut expected: Vec<EventId> = all.iter().flat_map(|lists| lists[spot as usize].clone()).collect();
-                expected.sort_unstable();
-                expected.dedup();
-                let here = &spots.list[spot as usize];
-                assert_eq!(here.accesses().collect::<Vec<_>>(), expected);
-                assert_eq!(here.is_there(), !expected.is_empty());
-                none += usize::from(expected.is_empty());
-                some += usize::from(here.some.is_some());
-                if let [first, .., last] = expected[..] {
-                    let among_all = here.among_all(0..expected.len(), (first, last));
-                    let accesses: Vec<EventId> = among_all.map(|place| here.access(place as u32)).collect();
-                    assert!(expected.iter().all(|access| accesses.contains(access)));
-                    assert_eq!((accesses.first(), accesses.last()), (Some(&first), Some(&last)));
+        const SPOTS: u32 = 6;
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut spots = Spots::none();
+        let key = |spot| (ThreadId(spot), 1, AccessKind::Write.part());
+        spots.list.extend((0..SPOTS).map(|spot| Spot::new(key(spot))));
+        // Some of a cell's accesses are not those of its neighbor; many are, and many again farther back.
+        let mut lists = [(); SPOTS as usize].map(|()| Vec::new());
+        let (mut cells, mut all) = (Vec::new(), 0);
+        for cell in 0..500 {
+            for list in &mut lists {
+                if random.u32(0..4) == 0 {
+                    let count = random.u32(0..12);
+                    let first = random.u32(0..1000);
+                    *list = (0..count).map(|at| EventId(first + at * at)).collect();
                 }
             }
+            let there = (0..SPOTS).zip(&lists).filter(|(_, list)| !list.is_empty());
+            let parts: Vec<(u32, u32)> = there.map(|(spot, list)| (spot, list.len() as u32)).collect();
+            let accesses = lists.concat();
+            spots.push_cell(2 * cell, &parts, &accesses);
+            all += accesses.len();
+            cells.push(lists.clone());
         }
-        assert!(none > 3 && some > 10, "{none} {some}");
+        spots.end_cells();
+        for (cell, lists) in (0..).zip(&cells) {
+            for (spot, list) in (0..SPOTS).zip(lists) {
+                assert!(
+                    spots.at(cell, spot).eq(list.iter().copied()),
+                    "spot {spot} of cell {cell}"
+                );
+            }
+        }
+        let kept = spots.accesses.len();
+        assert!(kept < all / 2 && kept > all / 8, "{kept} of {all}");
     }
 }

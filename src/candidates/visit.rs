@@ -162,8 +162,8 @@ impl Candidates<'_> {
         let (mut held, mut held_there) = (Vec::new(), Vec::new());
         self.spots
             .each_open_cell(trace, &count, (pair.spots, pair.cells), &mut |cell, a, b| {
-                Spots::held(contexts, &a, &mut held);
-                Spots::held(contexts, &b, &mut held_there);
+                Spots::held(contexts, a, &mut held);
+                Spots::held(contexts, b, &mut held_there);
                 each(cell, &held, &held_there)
             })
     }

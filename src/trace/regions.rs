@@ -9,7 +9,7 @@ use std::ops::Range;
 const CELLS: usize = if cfg!(test) { 3 } else { 1 << 14 };
 
 /// Accesses of neighboring cells that are sorted at once however few a region has.
-const FEW: usize = if cfg!(test) { 20 } else { 1 << 19 };
+const FEW: usize = if cfg!(test) { 20 } else { 1 << 20 };
 
 /// Walks over a region's accesses to sort them, at most, but for what one cell alone has.
 const WALKS: usize = 4;
