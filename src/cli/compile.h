@@ -71,10 +71,8 @@ WITNESS_CALL(char *, strncpy, char *, const char *, __SIZE_TYPE__)
 #define __builtin_strncpy(...) \
     (__builtin_is_constant_evaluated() ? __builtin_strncpy(__VA_ARGS__) : __witness_strncpy(__VA_ARGS__))
 #else
-#define __builtin_bcmp __witness_bcmp
 #define __builtin_bcopy __witness_bcopy
 #define __builtin_bzero __witness_bzero
-#define __builtin_memcmp __witness_memcmp
 #define __builtin_memcpy __witness_memcpy
 #define __builtin_memmove __witness_memmove
 #define __builtin_mempcpy __witness_mempcpy
@@ -82,10 +80,17 @@ WITNESS_CALL(char *, strncpy, char *, const char *, __SIZE_TYPE__)
 #define __builtin_stpcpy __witness_stpcpy
 #define __builtin_stpncpy __witness_stpncpy
 #define __builtin_strcat __witness_strcat
-#define __builtin_strcmp __witness_strcmp
 #define __builtin_strcpy __witness_strcpy
 #define __builtin_strncat __witness_strncat
-#define __builtin_strncmp __witness_strncmp
 #define __builtin_strncpy __witness_strncpy
+/* What is compared may be constant, and so may have to be the result. */
+#define __builtin_bcmp(...) \
+    (__builtin_constant_p(__builtin_bcmp(__VA_ARGS__)) ? __builtin_bcmp(__VA_ARGS__) : __witness_bcmp(__VA_ARGS__))
+#define __builtin_memcmp(...) \
+    (__builtin_constant_p(__builtin_memcmp(__VA_ARGS__)) ? __builtin_memcmp(__VA_ARGS__) : __witness_memcmp(__VA_ARGS__))
+#define __builtin_strcmp(...) \
+    (__builtin_constant_p(__builtin_strcmp(__VA_ARGS__)) ? __builtin_strcmp(__VA_ARGS__) : __witness_strcmp(__VA_ARGS__))
+#define __builtin_strncmp(...) \
+    (__builtin_constant_p(__builtin_strncmp(__VA_ARGS__)) ? __builtin_strncmp(__VA_ARGS__) : __witness_strncmp(__VA_ARGS__))
 #endif
 #endif

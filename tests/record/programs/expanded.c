@@ -8,6 +8,9 @@ char to[16][64];
 char from[64] = "abc";
 int seen[4];
 
+/* What is constant is still computed while it is compiled. */
+_Static_assert(__builtin_strcmp("same", "same") == 0 && __builtin_memcmp("ab", "ac", 1) == 0, "");
+
 static void *copies(void *bound)
 {
     size_t length = 8 + (size_t)bound % 8;
