@@ -247,7 +247,7 @@ impl Trace {
             };
             (event, pin)
         });
-        self.pins = Pins::of(self.len(), pins);
+        self.pins = Pins::of(pins);
     }
 
     /// The place that an access keeps because unrecorded code changes its memory.

@@ -35,21 +35,18 @@ pub(super) struct Pins {
 }
 
 impl Pins {
-    /// Of a trace of so many events: those found, in the order of π. An event may have several.
-    pub(super) fn of(events: usize, found: impl Iterator<Item = (EventId, Pin)>) -> Pins {
+    /// Those found, in the order of π. An event may have several.
+    pub(super) fn of(found: impl Iterator<Item = (EventId, Pin)>) -> Pins {
         let mut all = Pins::default();
         let mut found = found.peekable();
-        if found.peek().is_none() {
-            return all;
-        }
-        for event in (0..events as u32).map(EventId) {
-            let here = std::iter::from_fn(|| found.next_if(|&(other, _)| other == event));
-            let pin = here.map(|(_, pin)| pin).reduce(Pin::meet);
-            all.pinned.push(pin.is_some());
-            if let Some(pin) = pin {
-                all.from.push(pin.from);
-                all.until.push(pin.until);
+        while let Some((event, mut pin)) = found.next() {
+            while let Some((_, other)) = found.next_if(|&(other, _)| other == event) {
+                pin = pin.meet(other);
             }
+            all.pinned.skip_to(event.0);
+            all.pinned.push(true);
+            all.from.push(pin.from);
+            all.until.push(pin.until);
         }
         all.from.end();
         all.until.end();
@@ -94,7 +91,7 @@ mod tests {
             (EventId(70), pin(8, 99)),
             (EventId(70), pin(2, 80)),
         ];
-        let pins = Pins::of(100, found.into_iter());
+        let pins = Pins::of(found.into_iter());
         let known: Vec<_> = (0..100)
             .filter_map(|event| Some((event, pins.get(EventId(event))?)))
             .collect();
@@ -104,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_trace_without_pins_has_none() {
-        let pins = Pins::of(100, std::iter::empty());
+        let pins = Pins::of(std::iter::empty());
         assert!(pins.is_empty());
         assert_eq!(pins.get(EventId(99)), None);
     }
