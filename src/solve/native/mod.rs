@@ -274,12 +274,14 @@ impl<'t> Native<'t> {
                 too_large = (last.0 - largest.0) / 2;
             }
         }
-        let mut work = 0;
+        // The steps of the last window: of the relaxed view, and of the based ones.
+        let (mut relaxed, mut on_base) = (0, 0);
         for before in self.windows {
             // The next one would take several times as much.
-            if std::mem::take(&mut work) > MAX_WORK / 4 {
+            if relaxed > MAX_WORK / 4 {
                 break;
             }
+            let is_costly = on_base > MAX_WORK / 4;
             let from = EventId(first.0.saturating_sub(before));
             let whole = from == EventId(0);
             let views = [
@@ -291,13 +293,14 @@ impl<'t> Native<'t> {
             for view in views.into_iter().skip(usize::from(whole)) {
                 let based = view != View::Relaxed;
                 let skipped = allowed || last.0 - from.0 > too_large;
-                if (!based && skipped) || (based && !whole && only_refute) {
+                if (!based && skipped) || (based && !whole && (only_refute || is_costly)) {
                     continue;
                 }
                 let tried = self.try_window((from, view), ending, steps, &mut kept);
                 let relied = tried.relied;
                 *is_spent |= tried.spent;
-                work = work.max(tried.work);
+                let work = if based { &mut on_base } else { &mut relaxed };
+                *work = tried.work.max(*work);
                 match tried.found {
                     Some(Some(order)) if based => return NativeAnswer::Feasible(from.0, order),
                     Some(None) if (!based || whole) && !relied => return NativeAnswer::Infeasible,

@@ -3,7 +3,7 @@
 use super::Native;
 use super::beginnings::Beginnings;
 use super::state::{Clocks, Contradiction, State};
-use super::window::{Life, Read, Window};
+use super::window::{Life, Read, Used, Window};
 use crate::prune::Ending;
 use crate::semantics::Need;
 use crate::trace::{CellId, EventId, ObjectId, Section, SectionId, ThreadId};
@@ -37,6 +37,18 @@ pub(super) enum Violation {
     Writer(EventId, CellId, Vec<Option<EventId>>),
     /// An event whose needs this solver does not know.
     Unsupported,
+}
+
+/// Writes that are looked at for one read, at most, to find out which of them are hidden.
+const MAX_SOURCES: usize = 256;
+
+/// Which writes count as those that a read can take its value from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sources {
+    /// All that do not come after it.
+    Any,
+    /// Those among them that no other write hides.
+    Visible,
 }
 
 /// What counts of the events around the window.
@@ -196,11 +208,10 @@ impl<'s, 't> Search<'s, 't> {
     #[allow(clippy::option_option, reason = "found, refuted, or not decided")]
     fn solve(&mut self, mut state: State, earlier: Option<&Clocks>) -> Option<Option<Vec<EventId>>> {
         self.left = self.left.checked_sub(1)?;
-        let clocks = match self.saturate(&mut state, earlier) {
-            Ok(clocks) => clocks?,
+        let (clocks, violation) = match self.order(&mut state, earlier) {
+            Ok(found) => found?,
             Err(Contradiction) => return Some(None),
         };
-        let violation = self.violation(&state, &clocks);
         match violation {
             None => Some(Some(clocks.complete(&self.window))),
             Some(Violation::Unsupported) => None,
@@ -246,6 +257,34 @@ impl<'s, 't> Search<'s, 't> {
                 }
                 Some(None)
             }
+        }
+    }
+
+    /// What follows from the cut and its edges, and what an order of them violates all the same. To look at all writes
+    /// that a read may see is worth it only then: mostly, the order violates nothing.
+    #[allow(
+        clippy::type_complexity,
+        reason = "both, or that it takes too long, or that there is none"
+    )]
+    fn order(
+        &mut self,
+        state: &mut State,
+        earlier: Option<&Clocks>,
+    ) -> Result<Option<(Clocks, Option<Violation>)>, Contradiction> {
+        let Some(mut clocks) = self.saturate(state, earlier)? else {
+            return Ok(None);
+        };
+        loop {
+            let violation = self.violation(state, &clocks);
+            if matches!(violation, None | Some(Violation::Unsupported))
+                || !self.reads(state, &clocks, Sources::Visible)?
+            {
+                return Ok(Some((clocks, violation)));
+            }
+            let Some(further) = self.saturate(state, Some(&clocks))? else {
+                return Ok(None);
+            };
+            clocks = further;
         }
     }
 
@@ -296,7 +335,7 @@ impl<'s, 't> Search<'s, 't> {
             self.spend(clocks.order.len());
             let by_pins = self.based && self.pins(state, &clocks)?;
             let by_locks = self.locks(state, &clocks)?;
-            let by_reads = self.reads(state, &clocks)?;
+            let by_reads = self.reads(state, &clocks, Sources::Any)?;
             let by_choices = self.choices(state, &clocks)?;
             let by_conditions = self.as_in_trace && self.conditions(state, &clocks)?;
             // Mostly, all else shows what there is to see.
@@ -491,7 +530,68 @@ impl<'s, 't> Search<'s, 't> {
         }
     }
 
-    fn reads(&self, state: &mut State, clocks: &Clocks) -> Result<bool, Contradiction> {
+    /// Of the writes that a read can take its value from, those that no other hides: one that comes after it, and before
+    /// the read.
+    fn visible(&self, clocks: &Clocks, read: (EventId, CellId), used: &Used, seen: &Read<'_>) -> Vec<Option<EventId>> {
+        let mut found = self.sources(clocks, read, seen, MAX_SOURCES);
+        if found.len() < 2 || found.len() == MAX_SOURCES {
+            return found;
+        }
+        let (read, _) = read;
+        for theirs in &*self.window.writes_by_thread(used, clocks.last) {
+            let theirs = clocks.among(&self.window, theirs);
+            let earlier = theirs.partition_point(|&other| clocks.before(&self.window, other, read));
+            // What any of them hides, the last one does.
+            if let Some(&last) = theirs[..earlier].last() {
+                self.spend(found.len());
+                found.retain(|source| source.is_some_and(|source| !self.precedes(clocks, source, last)));
+            }
+        }
+        found
+    }
+
+    /// Whether a write, which may be none of the cut, is known to come before one of the cut.
+    fn precedes(&self, clocks: &Clocks, write: EventId, other: EventId) -> bool {
+        clocks.has(&self.window, write) && clocks.before(&self.window, write, other)
+    }
+
+    /// Puts a read before those writes that would hide all that it may see.
+    fn before_hidden(
+        &self,
+        state: &mut State,
+        clocks: &Clocks,
+        (read, used): (EventId, &Used),
+        sources: &[Option<EventId>],
+    ) -> Result<bool, Contradiction> {
+        let trace = self.native.trace;
+        // Of each thread, the last one says it for all.
+        let mut lasts: Vec<EventId> = Vec::new();
+        for &source in sources.iter().flatten() {
+            let same = |last: &&mut EventId| trace.thread(**last) == trace.thread(source);
+            match lasts.iter_mut().find(same) {
+                Some(last) => *last = source.max(*last),
+                None => lasts.push(source),
+            }
+        }
+        let mut new = false;
+        for theirs in &*self.window.writes_by_thread(used, clocks.last) {
+            let theirs = clocks.among(&self.window, theirs);
+            let hides = |other: EventId| {
+                self.spend(lasts.len());
+                lasts.iter().all(|&source| self.precedes(clocks, source, other))
+            };
+            let first = theirs.partition_point(|&other| !hides(other));
+            match theirs.get(first) {
+                Some(&first) if trace.thread(first) != trace.thread(read) => {
+                    new |= self.edge(state, clocks, read, first)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(new)
+    }
+
+    fn reads(&self, state: &mut State, clocks: &Clocks, which: Sources) -> Result<bool, Contradiction> {
         let trace = self.native.trace;
         let mut new = false;
         for (read, number) in clocks.numbered() {
@@ -499,15 +599,18 @@ impl<'s, 't> Search<'s, 't> {
                 if seen.outside && !(self.chosen.contains_key(&(read, seen.cell))) {
                     continue;
                 }
-                let (mut writer, mut is_only) = (None, true);
-                self.each_source(clocks, (read, seen.cell), seen, &mut |source| {
-                    is_only = writer.replace(source).is_none();
-                    is_only
-                });
-                let writer = match writer {
-                    None => return Err(Contradiction),
-                    Some(writer) if is_only => writer,
-                    Some(_) => continue,
+                let sources = match which {
+                    Sources::Any => self.sources(clocks, (read, seen.cell), seen, 2),
+                    Sources::Visible => self.visible(clocks, (read, seen.cell), used, seen),
+                };
+                let writer = match sources[..] {
+                    [] => return Err(Contradiction),
+                    [writer] => writer,
+                    _ if which == Sources::Visible && sources.len() < MAX_SOURCES => {
+                        new |= self.before_hidden(state, clocks, (read, used), &sources)?;
+                        continue;
+                    }
+                    _ => continue,
                 };
                 if let Some(writer) = writer {
                     let before = state.cut[trace.thread(writer).index()];
