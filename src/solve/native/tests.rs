@@ -1,7 +1,8 @@
 //! Questions about small traces with what can come about in several ways.
 
+use super::search::{Search, View};
 use super::state::{Clocks, Contradiction};
-use super::{Native, NativeAnswer, Steps};
+use super::{MAX_WORK, Native, NativeAnswer, Steps};
 use crate::analyze::{Options, Solver, analyze};
 use crate::generate::{Generator, Shape};
 use crate::prune::{MustHappenBefore, Needs};
@@ -64,9 +65,8 @@ const fn read(cell: u64, value: u64) -> Op {
 /// The variable whose accesses are to race: its first and its last write in each trace.
 const X: Op = write(1, 1);
 
-/// Whether a prefix brings the first and the last write of `x` next, by our own solver alone. What a prefix performs is
-/// for the checker to judge; here it must not go beyond either.
-fn can_race(events: &[(u32, Op)]) -> bool {
+/// Our own solver of a trace, and the first and the last write of `x`.
+fn with_native<T>(events: &[(u32, Op)], ask: impl FnOnce(&Trace, &Native<'_>, [EventId; 2]) -> T) -> T {
     let object = |kind| ObjectInfo {
         kind,
         addr: 0,
@@ -99,21 +99,67 @@ fn can_race(events: &[(u32, Op)]) -> bool {
     let (must, sections) = (MustHappenBefore::of(&trace), Sections::of(&trace));
     let needs = Needs::of(&trace, &must, &sections);
     let wakes = Wakes::of(&trace, trace.events());
-    let native = Native::new(&trace, &needs, &sections, &wakes);
-    let answer = native.ask(&accesses, &mut Steps::unbounded());
-    let refuted = native.refutes(&accesses);
-    match answer {
-        NativeAnswer::Feasible(as_recorded, then) => {
-            let performed: Vec<EventId> = trace.events().take(as_recorded as usize).chain(then).collect();
-            assert!(!refuted && accesses.iter().all(|access| !performed.contains(access)));
-            true
+    ask(&trace, &Native::new(&trace, &needs, &sections, &wakes), accesses)
+}
+
+/// Whether a prefix brings the first and the last write of `x` next, by our own solver alone. What a prefix performs is
+/// for the checker to judge; here it must not go beyond either.
+fn can_race(events: &[(u32, Op)]) -> bool {
+    with_native(events, |trace, native, accesses| {
+        let answer = native.ask(&accesses, &mut Steps::unbounded());
+        let refuted = native.refutes(&accesses);
+        match answer {
+            NativeAnswer::Feasible(as_recorded, then) => {
+                let performed: Vec<EventId> = trace.events().take(as_recorded as usize).chain(then).collect();
+                assert!(!refuted && accesses.iter().all(|access| !performed.contains(access)));
+                true
+            }
+            NativeAnswer::Infeasible => {
+                assert!(refuted);
+                false
+            }
+            NativeAnswer::Unknown => panic!("not decided"),
         }
-        NativeAnswer::Infeasible => {
-            assert!(refuted);
-            false
-        }
-        NativeAnswer::Unknown => panic!("not decided"),
-    }
+    })
+}
+
+/// Whether one order suffices to find that no prefix brings these next.
+fn refuted_by_one_order(events: &[(u32, Op)]) -> bool {
+    with_native(events, |_, native, accesses| {
+        let view = View::Based { as_in_trace: false };
+        let mut search = Search::new(native, EventId(0), view, (&accesses).into(), (1, MAX_WORK), None);
+        search.run() == Some(None)
+    })
+}
+
+/// Thread 0 raises cell 3 and takes that back, sees cell 2 as thread 1 left it twice, and accesses x; thread 1 changes
+/// cell 2, perhaps to what it was, and accesses x when it has seen cell 3 raised.
+fn raised_and_taken_back(then: u64) -> Vec<(u32, Op)> {
+    vec![
+        (1, write(2, 7)),
+        (1, write(2, 7)),
+        (0, write(3, 5)),
+        (0, write(3, 5)),
+        (0, write(3, 0)),
+        (0, read(2, 7)),
+        (0, X),
+        (0, write(3, 5)),
+        (1, write(2, then)),
+        (1, read(3, 5)),
+        (1, X),
+    ]
+}
+
+#[test]
+fn a_read_precedes_what_would_hide_all_that_it_may_see() {
+    assert!(refuted_by_one_order(&raised_and_taken_back(8)));
+    assert!(!can_race(&raised_and_taken_back(8)));
+}
+
+#[test]
+fn a_write_of_the_same_value_hides_nothing_from_a_read() {
+    assert!(!refuted_by_one_order(&raised_and_taken_back(7)));
+    assert!(can_race(&raised_and_taken_back(7)));
 }
 
 /// Thread 1 waits; threads 0 and 2 notify, thread 0 behind its access of x, and thread 2 perhaps as well, since it has
