@@ -63,6 +63,18 @@ fn a_program_with_containers_of_cpp_is_exhausted() {
 }
 
 #[test]
+fn nothing_races_with_tasks_that_were_waited_for() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/session/programs/task_wait.c");
+    let program = Program::compile("explore-task-wait", &source, &["-fopenmp".to_owned()]);
+    let mut command = witness();
+    command.args(["explore", "-o", "runs", "--"]).arg(program.file());
+    let outcome = run(&program.folder, &mut command).unwrap().expect(&[66]).unwrap();
+    assert!(outcome.stdout.contains("global 'left'"), "{}", outcome.stdout);
+    assert!(!outcome.stdout.contains("global 'waited_for'"), "{}", outcome.stdout);
+    assert!(!outcome.stdout.contains("deadlock"), "{}", outcome.stdout);
+}
+
+#[test]
 fn the_number_of_a_key_depends_on_who_comes_first() {
     let (_, outcome) = explore("numbers-of-keys", "session/programs/numbers_of_keys.c", &[], &[]);
     let outcome = outcome.expect(&[66]).unwrap();

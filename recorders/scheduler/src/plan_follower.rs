@@ -311,6 +311,12 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
+    /// The thread whose turn it is waits for what has not come, where the next step is that it goes on. The run goes on
+    /// under its policy, or ends.
+    pub fn leave_plan_blocked(&self) {
+        self.leave_or_end(Standing::Blocked);
+    }
+
     /// Sees each event before it is encoded: a step of the plan is done.
     pub fn observe(&self, thread: u32, pc: u64, kind: u8) {
         // Beyond its last step a thread gets only to the end of an operation.

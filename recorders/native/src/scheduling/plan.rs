@@ -168,6 +168,11 @@ pub fn is_next(me: &Thread, kind: u8) -> bool {
     SCHEDULER.plan().is_next(me, kind)
 }
 
+/// The calling thread, whose turn it is, waits where the plan has it go on.
+pub fn leave() {
+    SCHEDULER.leave_plan_blocked();
+}
+
 /// The calling thread is about to end. Until it is its turn, others may still find it running.
 pub fn before_end() {
     if let Some(thread) = follower()
