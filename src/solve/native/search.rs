@@ -530,6 +530,48 @@ impl<'s, 't> Search<'s, 't> {
         }
     }
 
+    /// Whether a read may see, in the relaxed view, what something before the window left: nothing that comes before the
+    /// read hides all of that. What a thread does before the window comes before all that it does in it.
+    fn sees_outside(&self, clocks: &Clocks, read: EventId, used: &Used, seen: &Read<'_>) -> bool {
+        if !seen.outside {
+            return false;
+        }
+        let trace = self.native.trace;
+        let needed = self.native.needs.relation();
+        let has_begun = |thread: ThreadId, by: EventId| {
+            let row = clocks.row(&self.window, by);
+            thread == trace.thread(by) || row.is_some_and(|row| row[thread.index()] > clocks.first[thread.index()])
+        };
+        // Of each thread, the last write that comes before the read.
+        let mut before: Vec<EventId> = Vec::new();
+        for theirs in &*self.window.writes_by_thread(used, clocks.last) {
+            self.spend(1);
+            let theirs = clocks.among(&self.window, theirs);
+            let earlier = theirs.partition_point(|&other| clocks.before(&self.window, other, read));
+            before.extend(theirs[..earlier].last());
+        }
+        let in_window = before.len();
+        for &last in self.window.lasts(used) {
+            self.spend(1);
+            let thread = trace.thread(last);
+            let is_known = before[..in_window].iter().any(|&other| trace.thread(other) == thread);
+            if !is_known && (has_begun(thread, read) || needed.before(last, read)) {
+                before.push(last);
+            }
+        }
+        let hides = |other: EventId, write: EventId| {
+            self.spend(1);
+            match trace.thread(other) == trace.thread(write) {
+                true => other > write,
+                false => (other >= self.from && has_begun(trace.thread(write), other)) || needed.before(write, other),
+            }
+        };
+        before.is_empty()
+            || !self.window.all_fitting(read, used, seen, |write| {
+                before.iter().any(|&other| hides(other, write))
+            })
+    }
+
     /// Of the writes that a read can take its value from, those that no other hides: one that comes after it, and before
     /// the read.
     fn visible(&self, clocks: &Clocks, read: (EventId, CellId), used: &Used, seen: &Read<'_>) -> Vec<Option<EventId>> {
@@ -596,7 +638,8 @@ impl<'s, 't> Search<'s, 't> {
         let mut new = false;
         for (read, number) in clocks.numbered() {
             for (used, seen) in self.window.reads(number) {
-                if seen.outside && !(self.chosen.contains_key(&(read, seen.cell))) {
+                let is_free = || which == Sources::Any || self.sees_outside(clocks, read, used, seen);
+                if seen.outside && !self.chosen.contains_key(&(read, seen.cell)) && is_free() {
                     continue;
                 }
                 let sources = match which {
@@ -705,7 +748,8 @@ impl<'s, 't> Search<'s, 't> {
                 if self.sees(event, seen.cell, seen, before) {
                     continue;
                 }
-                if seen.outside && !self.chosen.contains_key(&(event, seen.cell)) {
+                let is_chosen = seen.outside && self.chosen.contains_key(&(event, seen.cell));
+                if !is_chosen && self.sees_outside(clocks, event, used, seen) {
                     continue;
                 }
                 // Each costs an order: more of them are never all tried.
@@ -781,7 +825,7 @@ impl<'s, 't> Search<'s, 't> {
         }
         match last {
             Some((_, left)) => left == Some(seen.value),
-            None => !self.based || seen.base,
+            None => seen.base,
         }
     }
 }

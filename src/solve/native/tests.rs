@@ -2,7 +2,7 @@
 
 use super::search::{Search, View};
 use super::state::{Clocks, Contradiction};
-use super::{MAX_WORK, Native, NativeAnswer, Steps};
+use super::{MAX_ORDERS, MAX_WORK, Native, NativeAnswer, Steps};
 use crate::analyze::{Options, Solver, analyze};
 use crate::generate::{Generator, Shape};
 use crate::prune::{MustHappenBefore, Needs};
@@ -160,6 +160,46 @@ fn a_read_precedes_what_would_hide_all_that_it_may_see() {
 fn a_write_of_the_same_value_hides_nothing_from_a_read() {
     assert!(!refuted_by_one_order(&raised_and_taken_back(7)));
     assert!(can_race(&raised_and_taken_back(7)));
+}
+
+/// Thread 0 sees in its section what thread 1 wrote in its own one, and in cell 2 the value of a thread before both
+/// sections, or that which thread 2 writes behind its access of x: thread 1 has left another one there.
+fn overwritten_before(by: u32) -> Vec<(u32, Op)> {
+    vec![
+        (by, write(2, 7)),
+        (1, ACQUIRE),
+        (1, write(5, 1)),
+        (1, write(2, 8)),
+        (1, RELEASE),
+        (2, X),
+        (2, write(2, 7)),
+        (0, ACQUIRE),
+        (0, read(5, 1)),
+        (0, read(2, 7)),
+        (0, X),
+        (0, RELEASE),
+    ]
+}
+
+/// Whether no prefix brings these next, as a window tells that begins with the second event.
+fn refuted_behind_the_first(events: &[(u32, Op)]) -> bool {
+    with_native(events, |_, native, accesses| {
+        let limits = (MAX_ORDERS, MAX_WORK);
+        let mut search = Search::new(native, EventId(1), View::Relaxed, (&accesses).into(), limits, None);
+        search.run() == Some(None)
+    })
+}
+
+#[test]
+fn what_a_thread_wrote_before_a_window_is_hidden_by_what_it_writes_there() {
+    assert!(refuted_behind_the_first(&overwritten_before(1)));
+    assert!(!can_race(&overwritten_before(1)));
+}
+
+#[test]
+fn what_a_thread_wrote_before_a_window_may_come_behind_what_another_writes_there() {
+    assert!(!refuted_behind_the_first(&overwritten_before(3)));
+    assert!(can_race(&overwritten_before(3)));
 }
 
 /// Thread 1 waits; threads 0 and 2 notify, thread 0 behind its access of x, and thread 2 perhaps as well, since it has

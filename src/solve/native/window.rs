@@ -10,7 +10,8 @@ use crate::prune::Ending;
 use crate::semantics::Need;
 use crate::trace::{AccessKind, CellId, EventId, SectionId, ThreadId, Trace};
 use hashbrown::HashMap;
-use std::cell::{Ref, RefCell};
+use std::cell::{OnceCell, Ref, RefCell};
+use std::slice;
 
 /// The events of a window.
 pub(super) struct Window<'s, 't> {
@@ -39,6 +40,39 @@ pub(super) struct Window<'s, 't> {
     /// By the cell's number.
     known: Vec<Known<'t>>,
     written: Vec<RefCell<Written>>,
+    /// By the cell's number, once that is asked: of all writes of the cell before the window, each thread's last.
+    lasts: Vec<OnceCell<Lasts>>,
+    /// By the cell's number and a value, once that is asked: the same of those that leave the value.
+    fitting: RefCell<HashMap<(u32, u64), Lasts>>,
+}
+
+/// Writes that are looked at, at most, to find each thread's last.
+const MAX_LASTS: usize = 96;
+
+/// Of some writes before a window, the last one of each thread.
+pub(super) struct Lasts {
+    pub of_threads: Vec<EventId>,
+    /// Whether further back there may be writes of other threads.
+    may_be_more: bool,
+}
+
+impl Lasts {
+    fn of(trace: &Trace, writes: &[EventId]) -> Lasts {
+        let mut of_threads: Vec<EventId> = Vec::new();
+        for &write in writes.iter().rev().take(MAX_LASTS) {
+            let is_of = |&other: &EventId| trace.thread(other) == trace.thread(write);
+            if !of_threads.iter().any(is_of) {
+                of_threads.push(write);
+                if of_threads.len() == trace.threads() {
+                    break;
+                }
+            }
+        }
+        Lasts {
+            may_be_more: writes.len() > MAX_LASTS && of_threads.len() < trace.threads(),
+            of_threads,
+        }
+    }
 }
 
 /// A cell, as the window begins.
@@ -164,6 +198,8 @@ impl<'s, 't> Window<'s, 't> {
             cells: HashMap::new(),
             known: Vec::new(),
             written: Vec::new(),
+            lasts: Vec::new(),
+            fitting: RefCell::default(),
         }
     }
 
@@ -255,6 +291,44 @@ impl<'s, 't> Window<'s, 't> {
         Ref::map(written.borrow(), |written| &written.by_thread[..])
     }
 
+    /// The writes of a cell before the window, each thread's last; of those that wrote it long before others, perhaps
+    /// not.
+    pub(super) fn lasts(&self, used: &Used) -> &[EventId] {
+        let known = &self.known[used.number as usize];
+        let find = || Lasts::of(self.native.trace, &known.writes[..known.earlier]);
+        &self.lasts[used.number as usize].get_or_init(find).of_threads
+    }
+
+    /// Whether something holds for all writes before the window that an event can take what it reads from, where it
+    /// holds for the writes of a thread if it holds for the last of them. True if there are none.
+    pub(super) fn all_fitting(
+        &self,
+        event: EventId,
+        used: &Used,
+        seen: &Read<'_>,
+        mut holds: impl FnMut(EventId) -> bool,
+    ) -> bool {
+        let (trace, from) = (self.native.trace, self.from);
+        let known = &self.known[used.number as usize];
+        if let Some(&only) = self.only(known, event) {
+            return only >= from || holds(only);
+        }
+        let mut all = self.fitting.borrow_mut();
+        let lasts = all.entry((used.number, seen.value)).or_insert_with(|| {
+            let fitting = self.native.writers.writes_of(trace, seen.cell, seen.value);
+            Lasts::of(trace, &fitting[..fitting.partition_point(|&write| write < from)])
+        });
+        !lasts.may_be_more && lasts.of_threads.iter().all(|&write| holds(write))
+    }
+
+    /// The write that a read took its value from in π, if no other can have left it.
+    fn only(&self, known: &Known<'t>, read: EventId) -> Option<&'t EventId> {
+        // To look for the value among all of the cell takes longer.
+        let last = first_from(known.writes, known.earlier, |&write| write >= read).checked_sub(1);
+        let last = &known.writes[last?];
+        self.native.writers.is_only(*last).then_some(last)
+    }
+
     /// The sections that an event opens and closes.
     pub(super) fn doors(&self, number: u32) -> Option<Doors> {
         let number = self.decoded[number as usize].doors.checked_sub(1)?;
@@ -323,6 +397,7 @@ impl<'s, 't> Window<'s, 't> {
                 let number = *self.cells.entry(used.cell).or_insert(numbered);
                 if number == numbered {
                     self.written.push(RefCell::default());
+                    self.lasts.push(OnceCell::new());
                     self.known.push(self.begin_with(used.cell));
                 }
                 let in_question = reads
@@ -381,16 +456,9 @@ impl<'s, 't> Window<'s, 't> {
 
     fn read(&self, (cell, number): (CellId, u32), read: EventId, value: u64) -> Read<'t> {
         let (trace, writers) = (self.native.trace, self.native.writers);
-        let Known {
-            writes,
-            earlier,
-            value: there,
-        } = self.known[number as usize];
-        // What it saw in π, the write before it left there: to look for the value among all of the cell takes longer.
-        let last = first_from(writes, earlier, |&write| write >= read).checked_sub(1);
-        let only = last.filter(|&last| writers.is_only(writes[last]));
-        let fitting = match only {
-            Some(only) => &writes[only..=only],
+        let known = &self.known[number as usize];
+        let fitting = match self.only(known, read) {
+            Some(only) => slice::from_ref(only),
             None => writers.writes_of(trace, cell, value),
         };
         let before = fitting.partition_point(|&write| write < self.from);
@@ -399,7 +467,7 @@ impl<'s, 't> Window<'s, 't> {
             value,
             fitting: &fitting[before..],
             word: None,
-            begins: there == Some(value),
+            begins: known.value == Some(value),
             earlier: before > 0 || trace.initial(cell) == Some(value),
             base: false,
             outside: false,
