@@ -148,7 +148,7 @@ fn announce(announcement: &Announcement, to: &mut String) {
 const GROWN: i64 = 128 + 16;
 
 /// The stub's name.
-const STUB: &str = "__witness_assembly";
+pub(crate) const STUB: &str = "__witness_assembly";
 
 /// The function that the calls lead to: one for all modules of a program. It saves what the ABI lets a called function
 /// change, and calls the annotation.

@@ -7,7 +7,7 @@
 //! what only goes out.
 
 use crate::forest::Reservation;
-use crate::symbols::{UnrecordedCalls, imports, uninstrumented};
+use crate::symbols::{UnrecordedCalls, by_value, imports, uninstrumented};
 use trace_format::Tables;
 
 /// What installs handlers of signals, or has the kernel send some later.
@@ -364,6 +364,11 @@ pub fn beyond(tables: &Tables) -> Vec<Reservation> {
     if !parts.is_empty() {
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         all.push(Reservation::Uninstrumented(first_of(&parts)));
+    }
+    let by_value = by_value(tables).unwrap_or_default();
+    if !by_value.is_empty() {
+        let by_value: Vec<&str> = by_value.iter().map(String::as_str).collect();
+        all.push(Reservation::ByValue(first_of(&by_value)));
     }
     all
 }

@@ -55,6 +55,9 @@ pub enum Reservation {
     Libraries(String),
     /// Parts of the program were built without instrumentation, and access memory: the names of their functions.
     Uninstrumented(String),
+    /// gcc records no structures that are passed or returned by value: the names of the functions that do so in memory
+    /// that others may access.
+    ByValue(String),
     /// The program has functions that start other processes; their threads, and what they do to what is shared, were not
     /// explored.
     Processes,
@@ -163,6 +166,10 @@ impl fmt::Display for Reservation {
             Self::Uninstrumented(names) => write!(
                 f,
                 "parts of the program were built without -fsanitize=thread, and may access what others do, unseen: {names}"
+            ),
+            Self::ByValue(names) => write!(
+                f,
+                "gcc does not record structures that are passed or returned by value, and these may be in memory that others access: {names}"
             ),
             Self::Processes => f.write_str("the program may start other processes, which were not explored"),
             Self::WeakAtomics => f.write_str(

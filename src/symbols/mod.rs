@@ -7,6 +7,7 @@
 //! shown as module and offset. Paths are shown as recorded. A variable of the trace's own `variables` table (imported
 //! traces) comes before one of a module.
 
+mod by_value;
 mod called_back;
 mod calls;
 mod carriers;
@@ -30,6 +31,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 pub use crate::escape::printable;
+pub use by_value::by_value;
 pub use compared::Comparisons;
 pub use compilers::gcc_flags;
 pub use imports::imports;

@@ -211,17 +211,7 @@ fn of_module(file: &object::File<'_>, code: &MachineCode<'_>) -> Vec<String> {
     let functions: Vec<(&(u64, u64), &Function)> = seen.ranges.iter().zip(&seen.found).collect();
     let instrumented = functions.iter().filter(|(_, function)| function.is_instrumented);
     let instrumented: HashSet<usize> = instrumented.filter_map(|(range, _)| unit_of(range.0)).collect();
-    let changes: Vec<(u64, u64)> = file
-        .sections()
-        .filter(|section| matches!(section.kind(), SectionKind::Data | SectionKind::UninitializedData))
-        // The linker's own.
-        .filter(|section| {
-            section
-                .name()
-                .is_ok_and(|name| !name.starts_with(".got") && !name.starts_with(".data.rel.ro"))
-        })
-        .map(|section| (section.address(), section.address() + section.size()))
-        .collect();
+    let changes = variables(file);
     let may_change = |address: &u64| changes.iter().any(|&(start, end)| (start..end).contains(address));
     let found = functions.into_iter().filter(|(range, function)| {
         let by_name = function.stored.iter().chain(&function.loaded).any(may_change);
@@ -233,6 +223,20 @@ fn of_module(file: &object::File<'_>, code: &MachineCode<'_>) -> Vec<String> {
     let named = symbols.filter(|symbol| found.contains(&symbol.address()));
     let names: HashSet<&str> = named.filter_map(|symbol| symbol.name().ok()).collect();
     names.into_iter().map(demangled).collect()
+}
+
+/// Where a module has variables that are not constant: the first bytes, and the first behind them.
+pub(super) fn variables(file: &object::File<'_>) -> Vec<(u64, u64)> {
+    file.sections()
+        .filter(|section| matches!(section.kind(), SectionKind::Data | SectionKind::UninitializedData))
+        // The linker's own.
+        .filter(|section| {
+            section
+                .name()
+                .is_ok_and(|name| !name.starts_with(".got") && !name.starts_with(".data.rel.ro"))
+        })
+        .map(|section| (section.address(), section.address() + section.size()))
+        .collect()
 }
 
 /// The stretches of code that were compiled together, ascending: the first byte, the first behind it, and a number for

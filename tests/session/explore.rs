@@ -290,6 +290,23 @@ fn what_compilers_leave_out_of_instrumented_code_leaves_nothing_open() {
     }
 }
 
+#[test]
+fn structures_that_are_passed_by_value_are_not_said_to_be_covered() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/session/programs/by_value.c");
+    for optimization in ["-O0", "-O1", "-O2", "-O3"] {
+        let name = format!("explore-by-value{optimization}");
+        let program = Program::compile(&name, &source, &[optimization.to_owned()]);
+        let outcome = explore_again(&program, &[]).expect(&[3]).unwrap();
+        assert!(
+            outcome
+                .stdout
+                .contains("in memory that others access: get_pair, get_table, set_pair, set_table\n"),
+            "{name}: {}",
+            outcome.stdout
+        );
+    }
+}
+
 fn is_left_open(name: &str, source: &str, arguments: &[&str], status: i32, why: &str) {
     let (_, outcome) = explore(name, source, &["--runs", "3", "--timeout", "2"], arguments);
     let outcome = outcome.expect(&[status]).unwrap();

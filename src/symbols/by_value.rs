@@ -1,0 +1,599 @@
+//! Where code of gcc passes or returns a structure by value in memory that other threads may see.
+//!
+//! gcc calls the runtime for the loads and stores of assignments, not for those of calls: `use(shared)` and
+//! `shared = make()` are not recorded where a structure is concerned. They are found in the machine code. gcc puts the
+//! runtime's call right before the statement that accesses memory, and no access crosses a call. So one for which the
+//! runtime was not called since another function was is not recorded, and neither is what a function leaves where its
+//! caller wants the structure that it returns.
+//!
+//! What nobody else sees does not count: a function's own frame, memory that a function it called has just handed out,
+//! and the place of its own result. The registers that point there are followed along all paths through the function;
+//! where one may, the access is not reported.
+
+use super::machine_code::{INSTRUMENTATION, Instructions, MachineCode, Transfer, records, stubs};
+use super::module::demangled;
+use super::read_file;
+use super::uninstrumented::variables;
+use crate::assembly::STUB;
+use hashbrown::{HashMap, HashSet};
+use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, UsedMemory};
+use object::{Object, ObjectSection, ObjectSymbol};
+use trace_format::Tables;
+
+/// The functions of the runtime that are told of an access, as their names go on.
+const TOLD: [&str; 5] = ["read", "write", "unaligned_", "volatile_", "vptr_"];
+
+/// Functions that the compiler calls for a single operation, before and behind whose call an access may stand, as their
+/// names begin.
+const OPERATIONS: [&str; 14] = [
+    "__add", "__ashl", "__ashr", "__div", "__eq", "__extend", "__fix", "__float", "__lshr", "__mod", "__mul", "__pop",
+    "__trunc", "__u",
+];
+
+/// Functions of the C library that write nothing, as its headers say, so that the compiler may load behind their call
+/// what it could have loaded before.
+const PURE: [&str; 28] = [
+    "__ctype_b_loc",
+    "__ctype_tolower_loc",
+    "__ctype_toupper_loc",
+    "__errno_location",
+    "abs",
+    "atof",
+    "atoi",
+    "atol",
+    "atoll",
+    "index",
+    "memchr",
+    "memcmp",
+    "memmem",
+    "memrchr",
+    "pthread_equal",
+    "pthread_self",
+    "rindex",
+    "strcasecmp",
+    "strchr",
+    "strcmp",
+    "strcspn",
+    "strlen",
+    "strncasecmp",
+    "strncmp",
+    "strnlen",
+    "strrchr",
+    "strspn",
+    "strstr",
+];
+
+/// Functions of the C++ library, as their names begin, that only access by value what is one thread's alone, unless
+/// threads race for the object itself.
+const OF_LIBRARY: [&str; 3] = ["std::error_code::", "std::error_condition::", "std::thread::joinable"];
+
+/// Registers that a called function keeps.
+const KEPT: [Register; 6] = [
+    Register::RBX,
+    Register::RBP,
+    Register::R12,
+    Register::R13,
+    Register::R14,
+    Register::R15,
+];
+
+/// Registers, a bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Set(u16);
+
+impl Set {
+    fn of(registers: &[Register]) -> Set {
+        Set(registers.iter().fold(0, |set, &register| set | bit(register)))
+    }
+
+    fn has(self, register: Register) -> bool {
+        self.0 & bit(register) != 0
+    }
+
+    fn put(&mut self, register: Register, is_in: bool) {
+        match is_in {
+            true => self.0 |= bit(register),
+            false => self.0 &= !bit(register),
+        }
+    }
+}
+
+/// None for what is no general register.
+fn bit(register: Register) -> u16 {
+    match register.is_gpr() {
+        true => 1 << register.full_register().number(),
+        false => 0,
+    }
+}
+
+/// What may be so before an instruction, on some path to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct May {
+    /// Registers that point to what nobody else sees.
+    own: Set,
+    /// Registers that point to the place of the function's result, if the caller has named one.
+    result: Set,
+    /// The runtime was told of an access since the last call of something else.
+    told: bool,
+}
+
+impl May {
+    fn or(self, other: May) -> May {
+        May {
+            own: Set(self.own.0 | other.own.0),
+            result: Set(self.result.0 | other.result.0),
+            told: self.told || other.told,
+        }
+    }
+}
+
+/// What an instruction leaves the function for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Calls {
+    Nothing,
+    /// The runtime, to tell it of an access.
+    Telling,
+    /// The runtime, for something else.
+    Runtime,
+    /// Something behind which an access may stand that the runtime was told of before.
+    Operation,
+    /// Something else, at an address if it is this module's.
+    Other(Option<u64>),
+}
+
+/// A function's instructions.
+type Body = Vec<(Instruction, Calls)>;
+
+/// What was found of a function.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Found {
+    /// It accesses what others may see, unrecorded.
+    unrecorded: bool,
+    /// It leaves its result where its caller wants it, unrecorded.
+    fills_result: bool,
+    /// The functions of this module that may leave their results for it in what others may see.
+    fills: Vec<u64>,
+    /// Those that may do so where its caller wants its own result.
+    passes: Vec<u64>,
+}
+
+/// A function, as it is gone over.
+struct Function<'b> {
+    body: &'b [(Instruction, Calls)],
+    /// Where each instruction stands in the body.
+    places: HashMap<u64, usize>,
+    has_frame_pointer: bool,
+    /// Places in its frame where it keeps a pointer to what is its own, or to the place of its result.
+    kept_own: HashSet<(Register, u64)>,
+    kept_result: HashSet<(Register, u64)>,
+    infos: InstructionInfoFactory,
+    /// Whether there is a variable at an address that is not constant.
+    may_change: &'b dyn Fn(u64) -> bool,
+}
+
+impl<'b> Function<'b> {
+    fn new(body: &'b [(Instruction, Calls)], may_change: &'b dyn Fn(u64) -> bool) -> Function<'b> {
+        let is_set = |(instruction, _): &(Instruction, Calls)| {
+            instruction.mnemonic() == Mnemonic::Mov
+                && (instruction.op0_register(), instruction.op1_register()) == (Register::RBP, Register::RSP)
+        };
+        Function {
+            body,
+            places: (0..).zip(body).map(|(place, (one, _))| (one.ip(), place)).collect(),
+            has_frame_pointer: body.iter().any(is_set),
+            kept_own: HashSet::new(),
+            kept_result: HashSet::new(),
+            infos: InstructionInfoFactory::new(),
+            may_change,
+        }
+    }
+
+    /// Goes over the function until nothing more is learned, then over all that it accesses.
+    fn find(mut self) -> Found {
+        let mut before: Vec<Option<May>> = vec![None; self.body.len()];
+        let entry = May {
+            result: Set::of(&[Register::RDI]),
+            ..May::default()
+        };
+        let anything = May {
+            own: Set(u16::MAX),
+            result: Set(u16::MAX),
+            told: true,
+        };
+        let mut open = vec![(0, entry)];
+        // Where nothing known leads to: a landing pad, or a case of a switch.
+        let mut unreached = 0;
+        loop {
+            let Some((place, may)) = open.pop() else {
+                let kept = (self.kept_own.len(), self.kept_result.len());
+                match (unreached..self.body.len()).find(|&place| before[place].is_none()) {
+                    Some(place) => {
+                        unreached = place + 1;
+                        open.push((place, anything));
+                        continue;
+                    }
+                    None => {
+                        // What it keeps in its frame it may have kept before.
+                        let all: Vec<(usize, May)> =
+                            (0..).zip(&before).filter_map(|(at, &may)| Some((at, may?))).collect();
+                        for (place, may) in all {
+                            let next = self.follow(place, may);
+                            open.extend(
+                                next.into_iter()
+                                    .filter(|&(to, may)| before[to].is_none_or(|old| old.or(may) != old)),
+                            );
+                        }
+                        if open.is_empty() && kept == (self.kept_own.len(), self.kept_result.len()) {
+                            break;
+                        }
+                        continue;
+                    }
+                }
+            };
+            let merged = before[place].map_or(may, |old| old.or(may));
+            if before[place] != Some(merged) {
+                before[place] = Some(merged);
+                open.extend(self.follow(place, merged));
+            }
+        }
+        self.judge(&before)
+    }
+
+    /// What may be so where an instruction leads.
+    fn follow(&mut self, place: usize, may: May) -> Vec<(usize, May)> {
+        let (instruction, calls) = &self.body[place];
+        let after = self.after(instruction, *calls, may);
+        let next = (place + 1 < self.body.len()).then_some(place + 1);
+        let target = || self.places.get(&instruction.near_branch_target()).copied();
+        let to = match instruction.flow_control() {
+            FlowControl::UnconditionalBranch => [target(), None],
+            FlowControl::ConditionalBranch => [target(), next],
+            FlowControl::Return | FlowControl::IndirectBranch | FlowControl::Exception => [None, None],
+            _ => [next, None],
+        };
+        to.into_iter().flatten().map(|to| (to, after)).collect()
+    }
+
+    /// Whether a register is one that points into the frame all along.
+    fn is_frame(&self, register: Register) -> bool {
+        register == Register::RSP || (register == Register::RBP && self.has_frame_pointer)
+    }
+
+    /// The place in the frame that an instruction accesses, if it accesses one by name.
+    fn slot(&self, instruction: &Instruction) -> Option<(Register, u64)> {
+        let is_slot = self.is_frame(instruction.memory_base()) && instruction.memory_index() == Register::None;
+        is_slot.then(|| (instruction.memory_base(), instruction.memory_displacement64()))
+    }
+
+    fn after(&mut self, instruction: &Instruction, calls: Calls, may: May) -> May {
+        let mut after = may;
+        if calls != Calls::Nothing {
+            // What a function returns, it may have been given, or have made.
+            let kept = Set::of(&KEPT).0;
+            after.own.0 &= kept;
+            after.result.0 &= kept;
+            after
+                .own
+                .put(Register::RAX, matches!(calls, Calls::Other(_) | Calls::Operation));
+            after.result.put(
+                Register::RAX,
+                matches!(calls, Calls::Other(_)) && may.result.has(Register::RDI),
+            );
+            match calls {
+                Calls::Telling => after.told = true,
+                Calls::Other(_) => after.told = false,
+                Calls::Runtime | Calls::Operation | Calls::Nothing => {}
+            }
+            return after;
+        }
+        let is_move = instruction.mnemonic() == Mnemonic::Mov;
+        let constant = match instruction.mnemonic() {
+            Mnemonic::Lea if instruction.is_ip_rel_memory_operand() => Some(instruction.ip_rel_memory_address()),
+            Mnemonic::Mov if instruction.op1_kind() != OpKind::Register && instruction.op1_kind() != OpKind::Memory => {
+                Some(instruction.immediate(1))
+            }
+            _ => None,
+        };
+        if let Some(address) = constant.filter(|_| instruction.op0_kind() == OpKind::Register) {
+            // Constants are for all, but nobody changes them.
+            after.own.put(instruction.op0_register(), !(self.may_change)(address));
+            after.result.put(instruction.op0_register(), false);
+            return after;
+        }
+        let stores = is_move && instruction.op0_kind() == OpKind::Memory;
+        let loads = is_move && instruction.op1_kind() == OpKind::Memory;
+        let points = |register: Register| may.own.has(register) || self.is_frame(register.full_register());
+        if stores {
+            let from = instruction.op1_register();
+            if let Some(slot) = self
+                .slot(instruction)
+                .filter(|_| instruction.op1_kind() == OpKind::Register)
+            {
+                let (own, result) = (points(from), may.result.has(from));
+                if own {
+                    self.kept_own.insert(slot);
+                }
+                if result {
+                    self.kept_result.insert(slot);
+                }
+            }
+            return after;
+        }
+        if loads {
+            let to = instruction.op0_register();
+            let slot = self.slot(instruction);
+            after
+                .own
+                .put(to, slot.is_some_and(|slot| self.kept_own.contains(&slot)));
+            after
+                .result
+                .put(to, slot.is_some_and(|slot| self.kept_result.contains(&slot)));
+            return after;
+        }
+        if instruction.mnemonic() == Mnemonic::Push {
+            return after;
+        }
+        let info = self.infos.info(instruction);
+        let mut read = (false, false);
+        for used in info.used_registers() {
+            if matches!(
+                used.access(),
+                OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+            ) {
+                let register = used.register().full_register();
+                let is_frame = register == Register::RSP || (register == Register::RBP && self.has_frame_pointer);
+                read.0 |= is_frame || may.own.has(register);
+                read.1 |= may.result.has(register);
+            }
+        }
+        for used in info.used_registers() {
+            if matches!(
+                used.access(),
+                OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+            ) {
+                let is_conditional = matches!(used.access(), OpAccess::CondWrite | OpAccess::ReadCondWrite);
+                let register = used.register();
+                // A comparison is no pointer, nor is half of one.
+                let is_pointer = register.is_gpr64() || register.is_gpr32();
+                after.own.put(
+                    register,
+                    is_pointer && (read.0 || (is_conditional && may.own.has(register))),
+                );
+                after.result.put(
+                    register,
+                    is_pointer && (read.1 || (is_conditional && may.result.has(register))),
+                );
+            }
+        }
+        after
+    }
+
+    fn judge(mut self, before: &[Option<May>]) -> Found {
+        let mut found = Found::default();
+        let mut by_result = false;
+        let mut returns_result = true;
+        let mut returns = false;
+        for (place, may) in (0..).zip(before) {
+            let (instruction, calls) = &self.body[place];
+            let Some(may) = *may else { continue };
+            match *calls {
+                Calls::Other(target) => {
+                    match (may.own.has(Register::RDI), may.result.has(Register::RDI)) {
+                        (true, _) => {}
+                        (false, true) => found.passes.extend(target),
+                        (false, false) => found.fills.extend(target),
+                    }
+                    continue;
+                }
+                Calls::Telling | Calls::Runtime | Calls::Operation => continue,
+                Calls::Nothing => {}
+            }
+            if instruction.flow_control() == FlowControl::Return {
+                returns = true;
+                returns_result &= may.result.has(Register::RAX);
+            }
+            if may.told
+                || matches!(instruction.mnemonic(), Mnemonic::Lea | Mnemonic::Nop)
+                || instruction.flow_control() != FlowControl::Next
+            {
+                continue;
+            }
+            let has_frame_pointer = self.has_frame_pointer;
+            for used in self.infos.info(instruction).used_memory() {
+                match whose(used, may, has_frame_pointer, self.may_change) {
+                    Whose::Own => {}
+                    Whose::Result => by_result = true,
+                    Whose::Others => found.unrecorded = true,
+                }
+            }
+        }
+        match returns && returns_result {
+            true => found.fills_result = by_result,
+            // What it was called with is no place for a result.
+            false => {
+                found.unrecorded |= by_result;
+                found.fills.append(&mut found.passes);
+            }
+        }
+        found
+    }
+}
+
+/// Whose the memory is that an instruction accesses.
+enum Whose {
+    Own,
+    /// It is where the function's result goes, if it has one that goes somewhere.
+    Result,
+    Others,
+}
+
+fn whose(used: &UsedMemory, may: May, has_frame_pointer: bool, may_change: &dyn Fn(u64) -> bool) -> Whose {
+    let registers = [used.base(), used.index()];
+    let is_own = |&register: &Register| {
+        let is_frame = register == Register::RSP || (register == Register::RBP && has_frame_pointer);
+        is_frame || may.own.has(register)
+    };
+    // What an instruction says relative to itself is added already.
+    let is_named = matches!(used.base(), Register::None | Register::RIP);
+    if matches!(used.segment(), Register::FS | Register::GS)
+        || registers.iter().any(is_own)
+        || (is_named && !may_change(used.displacement()))
+    {
+        return Whose::Own;
+    }
+    match registers.iter().any(|&register| may.result.has(register)) {
+        true => Whose::Result,
+        false => Whose::Others,
+    }
+}
+
+/// The functions of modules that gcc instrumented that pass or return structures by value in memory that others may see;
+/// `None` if a module cannot be read.
+#[must_use]
+pub fn by_value(tables: &Tables) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    for module in tables.modules.iter().filter(|module| module.path.starts_with('/')) {
+        let bytes = read_file(&module.path).ok()?;
+        let file = object::File::parse(&*bytes).ok()?;
+        let code = MachineCode::of(&file);
+        if code.is_instrumented() && is_of_gcc(&file) {
+            names.extend(of_module(&file, &code));
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    Some(names)
+}
+
+/// Whether gcc alone has compiled a module, as compilers note.
+fn is_of_gcc(file: &object::File<'_>) -> bool {
+    let notes = file.section_by_name(".comment");
+    let Some(notes) = notes.and_then(|section| section.uncompressed_data().ok()) else {
+        return false;
+    };
+    let mut notes = notes.split(|&byte| byte == 0).filter(|note| !note.is_empty());
+    notes.all(|note| note.starts_with(b"GCC:"))
+}
+
+fn of_module(file: &object::File<'_>, code: &MachineCode<'_>) -> Vec<String> {
+    let symbols = || file.symbols().chain(file.dynamic_symbols());
+    let known = Known::of(file, code);
+    let changes = variables(file);
+    let may_change = |address: u64| changes.iter().any(|&(start, end)| (start..end).contains(&address));
+    let mut unrecorded = HashSet::new();
+    let mut fills_result = HashSet::new();
+    let (mut fills, mut passes) = (Vec::new(), Vec::new());
+    for (start, body) in bodies(code, &known) {
+        if known.pieces.contains(&start) {
+            continue;
+        }
+        let is_instrumented = body
+            .iter()
+            .any(|(_, calls)| matches!(calls, Calls::Telling | Calls::Runtime));
+        let found = Function::new(&body, &may_change).find();
+        if found.fills_result {
+            fills_result.insert(start);
+        }
+        passes.extend(found.passes.into_iter().map(|passed| (start, passed)));
+        if is_instrumented {
+            if found.unrecorded {
+                unrecorded.insert(start);
+            }
+            fills.extend(found.fills.into_iter().map(|filled| (start, filled)));
+        }
+    }
+    // Who returns what another function returns leaves it there as well.
+    let mut filling = 0;
+    while std::mem::replace(&mut filling, fills_result.len()) < fills_result.len() {
+        let further = passes.iter().filter(|(_, passed)| fills_result.contains(passed));
+        let further: Vec<u64> = further.map(|&(start, _)| start).collect();
+        fills_result.extend(further);
+    }
+    let fills = fills.into_iter().filter(|(_, filled)| fills_result.contains(filled));
+    unrecorded.extend(fills.map(|(start, _)| start));
+    let named = symbols().filter(|symbol| unrecorded.contains(&symbol.address()));
+    let names: HashSet<&str> = named.filter_map(|symbol| symbol.name().ok()).collect();
+    let names = names.into_iter().map(demangled);
+    names
+        .filter(|name| !OF_LIBRARY.iter().any(|begin| name.starts_with(begin)))
+        .collect()
+}
+
+/// Functions of a module that are known by name, by where they begin.
+struct Known {
+    /// Those that tell the runtime of an access.
+    telling: HashSet<u64>,
+    /// Those behind which an access may stand that the runtime was told of before.
+    operations: HashSet<u64>,
+    /// Pieces of functions that the compiler has put elsewhere, since they are seldom executed: what they begin with is
+    /// not known.
+    pieces: HashSet<u64>,
+}
+
+impl Known {
+    fn of(file: &object::File<'_>, code: &MachineCode<'_>) -> Known {
+        let named = |is_it: &dyn Fn(&str) -> bool| -> HashSet<u64> {
+            let symbols = file.symbols().chain(file.dynamic_symbols());
+            let symbols = symbols.filter(|symbol| symbol.name().is_ok_and(is_it));
+            symbols.map(|symbol| symbol.address()).collect()
+        };
+        let is_operation = |name: &str| OPERATIONS.iter().any(|operation| name.starts_with(operation));
+        let pure = stubs(file, &code.slots, &|name| PURE.contains(&name));
+        Known {
+            telling: named(&|name| name == STUB),
+            operations: named(&is_operation).into_iter().chain(pure.into_keys()).collect(),
+            pieces: named(&|name| name.contains(".cold")),
+        }
+    }
+}
+
+/// The functions of a module, each with where it begins.
+fn bodies(code: &MachineCode<'_>, known: &Known) -> Vec<(u64, Body)> {
+    let mut bodies: Vec<(u64, Body)> = Vec::new();
+    let mut within = (0, 0);
+    for &(start, bytes) in &code.sections {
+        for instruction in Instructions::of(start, bytes, &code.functions) {
+            let at = instruction.ip();
+            if !(within.0..within.1).contains(&at) {
+                let below = code.functions.partition_point(|&(start, _)| start <= at);
+                match below.checked_sub(1).map(|last| code.functions[last]) {
+                    Some(function) if at < function.1 => {
+                        within = function;
+                        bodies.push((function.0, Vec::new()));
+                    }
+                    _ => continue,
+                }
+            }
+            let (_, body) = bodies.last_mut().expect("one was begun");
+            body.push((instruction, calls(&instruction, code, within, known)));
+        }
+    }
+    bodies
+}
+
+/// What an instruction of a function leaves it for.
+fn calls(instruction: &Instruction, code: &MachineCode<'_>, within: (u64, u64), known: &Known) -> Calls {
+    let transfer = Transfer::of(instruction, &code.slots);
+    let is_call = matches!(
+        instruction.flow_control(),
+        FlowControl::Call | FlowControl::IndirectCall
+    );
+    let leaves = transfer.direct.is_some_and(|to| !(within.0..within.1).contains(&to)) || transfer.slot.is_some();
+    if !is_call && !leaves {
+        return Calls::Nothing;
+    }
+    let name = transfer
+        .direct
+        .and_then(|direct| code.to_runtime.get(&direct))
+        .or(transfer.slot);
+    let is_telling = |rest: &str| TOLD.iter().any(|told| rest.starts_with(told));
+    let leads_to = |to: &HashSet<u64>| transfer.direct.is_some_and(|direct| to.contains(&direct));
+    match name.filter(|name| records(name)) {
+        Some(name) if name.strip_prefix(INSTRUMENTATION).is_none_or(is_telling) => Calls::Telling,
+        Some(_) => Calls::Runtime,
+        None if leads_to(&known.telling) => Calls::Telling,
+        None if leads_to(&known.operations) => Calls::Operation,
+        None if transfer.slot.is_some_and(|name| PURE.contains(&name.as_str())) => Calls::Operation,
+        None => Calls::Other(transfer.direct),
+    }
+}
