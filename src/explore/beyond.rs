@@ -7,7 +7,7 @@
 //! what only goes out.
 
 use crate::forest::Reservation;
-use crate::symbols::{UnrecordedCalls, by_value, imports, uninstrumented};
+use crate::symbols::{LeftOut, UnrecordedCalls, imports, uninstrumented};
 use trace_format::Tables;
 
 /// What installs handlers of signals, or has the kernel send some later.
@@ -55,11 +55,18 @@ const PROCESSES: [&str; 8] = [
     "vfork",
 ];
 
-/// The one function that changes a string and is not recorded: `replace(pos, n, string, pos, n)`.
-const UNRECORDED_OF_STRINGS: &str = "ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmRKS4_mm";
+/// Functions of known families that are not recorded, or depend on what other threads called: by the beginning of the
+/// name.
+const NOT_OF_FAMILIES: [&str; 5] = [
+    "ZNSo5seekp",
+    "ZNSo5tellp",
+    "ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEmmRKS4_mm",
+    "sem_open",
+    "sem_unlink",
+];
 
 /// Families that are recorded, or keep nothing: by the beginning of the name.
-const FAMILIES: [&str; 47] = [
+const FAMILIES: [&str; 54] = [
     "AnnotateHappens",
     "AnnotateRWLock",
     "GOMP_",
@@ -75,11 +82,18 @@ const FAMILIES: [&str; 47] = [
     "ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE",
     "ZNSt8__detail15_List_node_base",
     "ZNSt8ios_base4Init",
+    "ZSt16__ostream_insert",
+    "ZSt16__throw",
     "ZSt17__throw",
     "ZSt18_Rb_tree_",
+    "ZSt18__throw",
     "ZSt19__throw",
     "ZSt20__throw",
+    "ZSt21__throw",
+    "ZSt22__throw",
+    "ZSt23__throw",
     "ZSt24__throw",
+    "ZSt25__throw",
     "ZSt28_Rb_tree_",
     "ZSt28__throw",
     "ZSt29_Rb_tree_",
@@ -110,7 +124,7 @@ const FAMILIES: [&str; 47] = [
 ];
 
 /// Single functions of the kind.
-const FUNCTIONS: [&str; 130] = [
+const FUNCTIONS: [&str; 129] = [
     // What inline assembly is recorded by (`src/assembly`).
     "AnnotateNoOp",
     "abort",
@@ -203,7 +217,6 @@ const FUNCTIONS: [&str; 130] = [
     "pthread_rwlock_wrlock",
     "pthread_rwlockattr_destroy",
     "pthread_rwlockattr_init",
-    "pthread_rwlockattr_setkind_np",
     "pthread_self",
     "pthread_setspecific",
     "pthread_spin_destroy",
@@ -348,13 +361,14 @@ pub fn beyond(tables: &Tables) -> Vec<Reservation> {
     if taken.iter().any(|name| is(&CLOCKS, name)) {
         all.push(Reservation::Clocks);
     }
+    let begins = |families: &[&str], name: &String| families.iter().any(|family| name.starts_with(family));
     let known = |name: &&String| {
         is(&SIGNALS, name)
             || is(&CLOCKS, name)
             || is(&PROCESSES, name)
             || is(&FUNCTIONS, name)
             || is_of_libm(name)
-            || FAMILIES.iter().any(|family| name.starts_with(family)) && name.as_str() != UNRECORDED_OF_STRINGS
+            || begins(&FAMILIES, name) && !begins(&NOT_OF_FAMILIES, name)
     };
     let unknown: Vec<&str> = taken.iter().filter(|name| !known(name)).map(String::as_str).collect();
     if !unknown.is_empty() {
@@ -365,10 +379,17 @@ pub fn beyond(tables: &Tables) -> Vec<Reservation> {
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         all.push(Reservation::Uninstrumented(first_of(&parts)));
     }
-    let by_value = by_value(tables).unwrap_or_default();
-    if !by_value.is_empty() {
-        let by_value: Vec<&str> = by_value.iter().map(String::as_str).collect();
-        all.push(Reservation::ByValue(first_of(&by_value)));
+    let left_out = LeftOut::of(tables).unwrap_or_default();
+    let kinds: [(Vec<String>, fn(String) -> Reservation); 3] = [
+        (left_out.by_value, Reservation::ByValue),
+        (left_out.read_by_libraries, Reservation::ReadByLibraries),
+        (left_out.instructions, Reservation::Instructions),
+    ];
+    for (names, reservation) in kinds {
+        if !names.is_empty() {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            all.push(reservation(first_of(&names)));
+        }
     }
     all
 }
@@ -417,7 +438,14 @@ mod tests {
 
     #[test]
     fn lists_are_in_order_and_have_each_name_once() {
-        for names in [&FUNCTIONS[..], &MATHEMATICS, &FLOATING_POINT, &SIGNALS, &FAMILIES] {
+        for names in [
+            &FUNCTIONS[..],
+            &MATHEMATICS,
+            &FLOATING_POINT,
+            &SIGNALS,
+            &FAMILIES,
+            &NOT_OF_FAMILIES,
+        ] {
             assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
         }
     }

@@ -58,6 +58,10 @@ pub enum Reservation {
     /// gcc records no structures that are passed or returned by value: the names of the functions that do so in memory
     /// that others may access.
     ByValue(String),
+    /// Functions of libraries read memory that others may change, unrecorded: the names of the functions that call them.
+    ReadByLibraries(String),
+    /// Instructions ask for what is outside of the program: the names of the functions that have them.
+    Instructions(String),
     /// The program has functions that start other processes; their threads, and what they do to what is shared, were not
     /// explored.
     Processes,
@@ -170,6 +174,14 @@ impl fmt::Display for Reservation {
             Self::ByValue(names) => write!(
                 f,
                 "gcc does not record structures that are passed or returned by value, and these may be in memory that others access: {names}"
+            ),
+            Self::ReadByLibraries(names) => write!(
+                f,
+                "library functions read what pointers lead to, unrecorded, and others may change that: {names}"
+            ),
+            Self::Instructions(names) => write!(
+                f,
+                "instructions ask the kernel, a clock or a source of random numbers, unrecorded: {names}"
             ),
             Self::Processes => f.write_str("the program may start other processes, which were not explored"),
             Self::WeakAtomics => f.write_str(

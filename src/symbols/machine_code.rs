@@ -199,12 +199,10 @@ pub(super) fn stubs(
 }
 
 /// What the compiler links to each module, that runs before its own code or behind it.
-const OF_THE_START: [&str; 9] = [
+const OF_THE_START: [&str; 7] = [
     "__do_global_ctors_aux",
     "__do_global_dtors_aux",
     "_dl_relocate_static_pie",
-    "_fini",
-    "_init",
     "_start",
     "deregister_tm_clones",
     "frame_dummy",

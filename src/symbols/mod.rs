@@ -7,13 +7,13 @@
 //! shown as module and offset. Paths are shown as recorded. A variable of the trace's own `variables` table (imported
 //! traces) comes before one of a module.
 
-mod by_value;
 mod called_back;
 mod calls;
 mod carriers;
 mod compared;
 mod compilers;
 mod imports;
+mod left_out;
 mod machine_code;
 mod module;
 mod names;
@@ -31,10 +31,10 @@ use std::path::Path;
 use std::rc::Rc;
 
 pub use crate::escape::printable;
-pub use by_value::by_value;
 pub use compared::Comparisons;
 pub use compilers::gcc_flags;
 pub use imports::imports;
+pub use left_out::LeftOut;
 pub use module::Problem;
 pub use names::{bare, file_name, same_function};
 pub use places::Places;

@@ -307,6 +307,25 @@ fn structures_that_are_passed_by_value_are_not_said_to_be_covered() {
     }
 }
 
+#[test]
+fn what_libraries_read_and_what_instructions_ask_is_not_said_to_be_covered() {
+    for (source, why) in [
+        ("shared_text.cc", "and others may change that: print_shared()\n"),
+        ("asks_clock.c", "a source of random numbers, unrecorded: now\n"),
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/session/programs")
+            .join(source);
+        for optimization in ["-O0", "-O2"] {
+            let name = format!("explore-{source}{optimization}");
+            let program = Program::compile(&name, &path, &[optimization.to_owned()]);
+            // With -O2, it is the program that looks for the end of the text.
+            let outcome = explore_again(&program, &[]).expect(&[3, 66]).unwrap();
+            assert!(outcome.stdout.contains(why), "{name}: {}", outcome.stdout);
+        }
+    }
+}
+
 fn is_left_open(name: &str, source: &str, arguments: &[&str], status: i32, why: &str) {
     let (_, outcome) = explore(name, source, &["--runs", "3", "--timeout", "2"], arguments);
     let outcome = outcome.expect(&[status]).unwrap();

@@ -1,4 +1,6 @@
-// A map of strings under a lock: what libstdc++ does to both is recorded, so every schedule can be covered.
+// A map of strings under a lock, filled by a function object: what libstdc++ does to all of these is recorded, so every
+// schedule can be covered.
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -15,7 +17,8 @@ static void add(int number)
 
 int main()
 {
-    std::thread one(add, 1), other(add, 2);
+    const std::function<void(int)> adding = add;
+    std::thread one(adding, 1), other(adding, 2);
     one.join();
     other.join();
     return names.size() == 2 ? 0 : 1;

@@ -1,10 +1,14 @@
-//! Where code of gcc passes or returns a structure by value in memory that other threads may see.
+//! What instrumented code does that nobody records.
 //!
-//! gcc calls the runtime for the loads and stores of assignments, not for those of calls: `use(shared)` and
+//! *Structures by value.* gcc calls the runtime for the loads and stores of assignments, not for those of calls: `use(shared)` and
 //! `shared = make()` are not recorded where a structure is concerned. They are found in the machine code. gcc puts the
 //! runtime's call right before the statement that accesses memory, and no access crosses a call. So one for which the
 //! runtime was not called since another function was is not recorded, and neither is what a function leaves where its
 //! caller wants the structure that it returns.
+//!
+//! *What libraries read.* Some functions read what their argument points to, and are not recorded.
+//!
+//! *Instructions* that ask the kernel, a clock or a source of random numbers.
 //!
 //! What nobody else sees does not count: a function's own frame, memory that a function it called has just handed out,
 //! and the place of its own result. The registers that point there are followed along all paths through the function;
@@ -62,6 +66,32 @@ const PURE: [&str; 28] = [
     "strspn",
     "strstr",
 ];
+
+/// Functions that read what an argument points to and are not recorded: of C++'s streams, as their names begin and go on,
+/// and of C.
+const READERS: [(&str, &str, Register); 5] = [
+    ("_ZNSo5write", "", Register::RSI),
+    ("_ZSt16__ostream_insert", "", Register::RSI),
+    ("_ZStls", "PKc", Register::RSI),
+    ("_ZStls", "basic_string", Register::RSI),
+    ("perror", "", Register::RDI),
+];
+
+/// Instructions that ask for what is outside of the program.
+const ASKING: [Mnemonic; 6] = [
+    Mnemonic::Rdpid,
+    Mnemonic::Rdrand,
+    Mnemonic::Rdseed,
+    Mnemonic::Rdtsc,
+    Mnemonic::Rdtscp,
+    Mnemonic::Syscall,
+];
+
+/// The register by which such a function gets its argument.
+fn reader(name: &str) -> Option<Register> {
+    let is_it = |&&(begin, then, _): &&(&str, &str, Register)| name.starts_with(begin) && name.contains(then);
+    READERS.iter().find(is_it).map(|&(.., register)| register)
+}
 
 /// Functions of the C++ library, as their names begin, that only access by value what is one thread's alone, unless
 /// threads race for the object itself.
@@ -139,6 +169,8 @@ enum Calls {
     Operation,
     /// Something else, at an address if it is this module's.
     Other(Option<u64>),
+    /// A function of a library that reads, unrecorded, what a register points to.
+    Reader(Register),
 }
 
 /// A function's instructions.
@@ -155,6 +187,10 @@ struct Found {
     fills: Vec<u64>,
     /// Those that may do so where its caller wants its own result.
     passes: Vec<u64>,
+    /// It lets a library read what others may see.
+    lets_read: bool,
+    /// It has instructions whose results do not depend on the program alone.
+    asks_machine: bool,
 }
 
 /// A function, as it is gone over.
@@ -272,16 +308,15 @@ impl<'b> Function<'b> {
             let kept = Set::of(&KEPT).0;
             after.own.0 &= kept;
             after.result.0 &= kept;
-            after
-                .own
-                .put(Register::RAX, matches!(calls, Calls::Other(_) | Calls::Operation));
+            let of_runtime = matches!(calls, Calls::Telling | Calls::Runtime);
+            after.own.put(Register::RAX, !of_runtime);
             after.result.put(
                 Register::RAX,
                 matches!(calls, Calls::Other(_)) && may.result.has(Register::RDI),
             );
             match calls {
                 Calls::Telling => after.told = true,
-                Calls::Other(_) => after.told = false,
+                Calls::Other(_) | Calls::Reader(_) => after.told = false,
                 Calls::Runtime | Calls::Operation | Calls::Nothing => {}
             }
             return after;
@@ -385,9 +420,14 @@ impl<'b> Function<'b> {
                     }
                     continue;
                 }
+                Calls::Reader(pointer) => {
+                    found.lets_read |= !may.own.has(pointer);
+                    continue;
+                }
                 Calls::Telling | Calls::Runtime | Calls::Operation => continue,
                 Calls::Nothing => {}
             }
+            found.asks_machine |= ASKING.contains(&instruction.mnemonic());
             if instruction.flow_control() == FlowControl::Return {
                 returns = true;
                 returns_result &= may.result.has(Register::RAX);
@@ -447,22 +487,87 @@ fn whose(used: &UsedMemory, may: May, has_frame_pointer: bool, may_change: &dyn 
     }
 }
 
-/// The functions of modules that gcc instrumented that pass or return structures by value in memory that others may see;
-/// `None` if a module cannot be read.
-#[must_use]
-pub fn by_value(tables: &Tables) -> Option<Vec<String>> {
-    let mut names = Vec::new();
-    for module in tables.modules.iter().filter(|module| module.path.starts_with('/')) {
-        let bytes = read_file(&module.path).ok()?;
-        let file = object::File::parse(&*bytes).ok()?;
-        let code = MachineCode::of(&file);
-        if code.is_instrumented() && is_of_gcc(&file) {
-            names.extend(of_module(&file, &code));
+/// The functions of instrumented modules that do what nobody records.
+#[derive(Clone, Debug, Default)]
+pub struct LeftOut {
+    /// They pass or return structures by value in memory that others may see, in code of gcc.
+    pub by_value: Vec<String>,
+    /// They let functions of libraries read memory that others may see.
+    pub read_by_libraries: Vec<String>,
+    /// They have instructions that ask the kernel, a clock or a source of random numbers.
+    pub instructions: Vec<String>,
+}
+
+impl LeftOut {
+    /// `None` if a module cannot be read.
+    #[must_use]
+    pub fn of(tables: &Tables) -> Option<LeftOut> {
+        let mut all = LeftOut::default();
+        for module in tables.modules.iter().filter(|module| module.path.starts_with('/')) {
+            let bytes = read_file(&module.path).ok()?;
+            let file = object::File::parse(&*bytes).ok()?;
+            let code = MachineCode::of(&file);
+            if code.is_instrumented() {
+                all.add(&file, &code);
+            }
         }
+        for names in [&mut all.by_value, &mut all.read_by_libraries, &mut all.instructions] {
+            names.sort_unstable();
+            names.dedup();
+        }
+        Some(all)
     }
-    names.sort_unstable();
-    names.dedup();
-    Some(names)
+
+    fn add(&mut self, file: &object::File<'_>, code: &MachineCode<'_>) {
+        let known = Known::of(file, code);
+        let changes = variables(file);
+        let may_change = |address: u64| changes.iter().any(|&(start, end)| (start..end).contains(&address));
+        let mut unrecorded = HashSet::new();
+        let mut fills_result = HashSet::new();
+        let (mut fills, mut passes) = (Vec::new(), Vec::new());
+        let (mut let_read, mut ask) = (HashSet::new(), HashSet::new());
+        for (start, body) in bodies(code, &known) {
+            if known.others.contains(&start) {
+                continue;
+            }
+            let is_told = |(_, calls): &(Instruction, Calls)| matches!(calls, Calls::Telling | Calls::Runtime);
+            let found = Function::new(&body, &may_change).find();
+            if found.fills_result {
+                fills_result.insert(start);
+            }
+            passes.extend(found.passes.into_iter().map(|passed| (start, passed)));
+            let_read.extend(found.lets_read.then_some(start));
+            ask.extend(found.asks_machine.then_some(start));
+            if body.iter().any(is_told) {
+                unrecorded.extend(found.unrecorded.then_some(start));
+                fills.extend(found.fills.into_iter().map(|filled| (start, filled)));
+            }
+        }
+        // Who returns what another function returns leaves it there as well.
+        let mut filling = 0;
+        while std::mem::replace(&mut filling, fills_result.len()) < fills_result.len() {
+            let further = passes.iter().filter(|(_, passed)| fills_result.contains(passed));
+            let further: Vec<u64> = further.map(|&(start, _)| start).collect();
+            fills_result.extend(further);
+        }
+        let fills = fills.into_iter().filter(|(_, filled)| fills_result.contains(filled));
+        unrecorded.extend(fills.map(|(start, _)| start));
+        if is_of_gcc(file) {
+            let names = names(file, &unrecorded).into_iter();
+            let is_of_library = |name: &String| OF_LIBRARY.iter().any(|begin| name.starts_with(begin));
+            self.by_value.extend(names.filter(|name| !is_of_library(name)));
+        }
+        self.read_by_libraries.extend(names(file, &let_read));
+        self.instructions.extend(names(file, &ask));
+    }
+}
+
+/// The names of functions that begin there.
+fn names(file: &object::File<'_>, functions: &HashSet<u64>) -> Vec<String> {
+    let symbols = file.symbols().chain(file.dynamic_symbols());
+    let named = symbols.filter(|symbol| functions.contains(&symbol.address()));
+    let names: HashSet<&str> = named.filter_map(|symbol| symbol.name().ok()).collect();
+    names.into_iter().map(demangled).collect()
 }
 
 /// Whether gcc alone has compiled a module, as compilers note.
@@ -475,59 +580,17 @@ fn is_of_gcc(file: &object::File<'_>) -> bool {
     notes.all(|note| note.starts_with(b"GCC:"))
 }
 
-fn of_module(file: &object::File<'_>, code: &MachineCode<'_>) -> Vec<String> {
-    let symbols = || file.symbols().chain(file.dynamic_symbols());
-    let known = Known::of(file, code);
-    let changes = variables(file);
-    let may_change = |address: u64| changes.iter().any(|&(start, end)| (start..end).contains(&address));
-    let mut unrecorded = HashSet::new();
-    let mut fills_result = HashSet::new();
-    let (mut fills, mut passes) = (Vec::new(), Vec::new());
-    for (start, body) in bodies(code, &known) {
-        if known.pieces.contains(&start) {
-            continue;
-        }
-        let is_instrumented = body
-            .iter()
-            .any(|(_, calls)| matches!(calls, Calls::Telling | Calls::Runtime));
-        let found = Function::new(&body, &may_change).find();
-        if found.fills_result {
-            fills_result.insert(start);
-        }
-        passes.extend(found.passes.into_iter().map(|passed| (start, passed)));
-        if is_instrumented {
-            if found.unrecorded {
-                unrecorded.insert(start);
-            }
-            fills.extend(found.fills.into_iter().map(|filled| (start, filled)));
-        }
-    }
-    // Who returns what another function returns leaves it there as well.
-    let mut filling = 0;
-    while std::mem::replace(&mut filling, fills_result.len()) < fills_result.len() {
-        let further = passes.iter().filter(|(_, passed)| fills_result.contains(passed));
-        let further: Vec<u64> = further.map(|&(start, _)| start).collect();
-        fills_result.extend(further);
-    }
-    let fills = fills.into_iter().filter(|(_, filled)| fills_result.contains(filled));
-    unrecorded.extend(fills.map(|(start, _)| start));
-    let named = symbols().filter(|symbol| unrecorded.contains(&symbol.address()));
-    let names: HashSet<&str> = named.filter_map(|symbol| symbol.name().ok()).collect();
-    let names = names.into_iter().map(demangled);
-    names
-        .filter(|name| !OF_LIBRARY.iter().any(|begin| name.starts_with(begin)))
-        .collect()
-}
-
 /// Functions of a module that are known by name, by where they begin.
 struct Known {
     /// Those that tell the runtime of an access.
     telling: HashSet<u64>,
     /// Those behind which an access may stand that the runtime was told of before.
     operations: HashSet<u64>,
-    /// Pieces of functions that the compiler has put elsewhere, since they are seldom executed: what they begin with is
-    /// not known.
-    pieces: HashSet<u64>,
+    /// Stubs that lead to functions which read what an argument points to.
+    readers: HashMap<u64, Register>,
+    /// What is no function of the program's: pieces of functions that the compiler has put elsewhere, since they are
+    /// seldom executed, of which it is not known what they begin with, and what is linked to each module.
+    others: HashSet<u64>,
 }
 
 impl Known {
@@ -539,10 +602,15 @@ impl Known {
         };
         let is_operation = |name: &str| OPERATIONS.iter().any(|operation| name.starts_with(operation));
         let pure = stubs(file, &code.slots, &|name| PURE.contains(&name));
+        let readers = stubs(file, &code.slots, &|name| reader(name).is_some());
+        let readers = readers
+            .into_iter()
+            .filter_map(|(stub, name)| Some((stub, reader(&name)?)));
         Known {
+            readers: readers.collect(),
             telling: named(&|name| name == STUB),
             operations: named(&is_operation).into_iter().chain(pure.into_keys()).collect(),
-            pieces: named(&|name| name.contains(".cold")),
+            others: named(&|name| name.contains(".cold") || ["_init", "_fini"].contains(&name)),
         }
     }
 }
@@ -594,6 +662,10 @@ fn calls(instruction: &Instruction, code: &MachineCode<'_>, within: (u64, u64), 
         None if leads_to(&known.telling) => Calls::Telling,
         None if leads_to(&known.operations) => Calls::Operation,
         None if transfer.slot.is_some_and(|name| PURE.contains(&name.as_str())) => Calls::Operation,
-        None => Calls::Other(transfer.direct),
+        None => {
+            let by_stub = transfer.direct.and_then(|direct| known.readers.get(&direct).copied());
+            let read = by_stub.or_else(|| transfer.slot.and_then(|name| reader(name)));
+            read.map_or(Calls::Other(transfer.direct), Calls::Reader)
+        }
     }
 }
