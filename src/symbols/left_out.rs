@@ -642,10 +642,7 @@ fn bodies(code: &MachineCode<'_>, known: &Known) -> Vec<(u64, Body)> {
 /// What an instruction of a function leaves it for.
 fn calls(instruction: &Instruction, code: &MachineCode<'_>, within: (u64, u64), known: &Known) -> Calls {
     let transfer = Transfer::of(instruction, &code.slots);
-    let is_call = matches!(
-        instruction.flow_control(),
-        FlowControl::Call | FlowControl::IndirectCall
-    );
+    let is_call = instruction.mnemonic() == Mnemonic::Call;
     let leaves = transfer.direct.is_some_and(|to| !(within.0..within.1).contains(&to)) || transfer.slot.is_some();
     if !is_call && !leaves {
         return Calls::Nothing;
