@@ -380,17 +380,15 @@ pub fn beyond(tables: &Tables) -> Vec<Reservation> {
         all.push(Reservation::Uninstrumented(first_of(&parts)));
     }
     let left_out = LeftOut::of(tables).unwrap_or_default();
-    let kinds: [(Vec<String>, fn(String) -> Reservation); 3] = [
-        (left_out.by_value, Reservation::ByValue),
-        (left_out.read_by_libraries, Reservation::ReadByLibraries),
-        (left_out.instructions, Reservation::Instructions),
-    ];
-    for (names, reservation) in kinds {
+    let mut add = |names: Vec<String>, reservation: fn(String) -> Reservation| {
         if !names.is_empty() {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             all.push(reservation(first_of(&names)));
         }
-    }
+    };
+    add(left_out.by_value, Reservation::ByValue);
+    add(left_out.read_by_libraries, Reservation::ReadByLibraries);
+    add(left_out.instructions, Reservation::Instructions);
     all
 }
 
