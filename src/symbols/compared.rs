@@ -5,6 +5,7 @@
 //! what is there before anybody wrote it. Compilers put the comparison right behind the load, perhaps with a copy
 //! between.
 
+use super::machine_code::KEPT;
 use super::read_file;
 use crate::trace::{AccessKind, CodePosition, EventId, Tables, Trace};
 use hashbrown::HashMap;
@@ -232,14 +233,6 @@ fn what_becomes_of(at: u64, code: &[u8], mut copies: Option<Copies>) -> Becomes 
                     Register::RCX,
                     Register::R8,
                     Register::R9,
-                ];
-                const KEPT: [Register; 6] = [
-                    Register::RBX,
-                    Register::RBP,
-                    Register::R12,
-                    Register::R13,
-                    Register::R14,
-                    Register::R15,
                 ];
                 if copies.registers.iter().any(|register| ARGUMENTS.contains(register)) {
                     return Becomes::Used;

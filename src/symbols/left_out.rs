@@ -14,7 +14,7 @@
 //! and the place of its own result. The registers that point there are followed along all paths through the function;
 //! where one may, the access is not reported.
 
-use super::machine_code::{INSTRUMENTATION, Instructions, MachineCode, Transfer, records, stubs};
+use super::machine_code::{INSTRUMENTATION, Instructions, KEPT, MachineCode, Transfer, records, stubs};
 use super::module::demangled;
 use super::read_file;
 use super::uninstrumented::variables;
@@ -96,16 +96,6 @@ fn reader(name: &str) -> Option<Register> {
 /// Functions of the C++ library, as their names begin, that only access by value what is one thread's alone, unless
 /// threads race for the object itself.
 const OF_LIBRARY: [&str; 3] = ["std::error_code::", "std::error_condition::", "std::thread::joinable"];
-
-/// Registers that a called function keeps.
-const KEPT: [Register; 6] = [
-    Register::RBX,
-    Register::RBP,
-    Register::R12,
-    Register::R13,
-    Register::R14,
-    Register::R15,
-];
 
 /// Registers, a bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,6 +8,16 @@ use std::cmp::Reverse;
 /// An instrumented function's name.
 pub(super) const INSTRUMENTATION: &str = "__tsan_";
 
+/// Registers that a called function keeps (System V ABI, AMD64 supplement).
+pub(super) const KEPT: [Register; 6] = [
+    Register::RBX,
+    Register::RBP,
+    Register::R12,
+    Register::R13,
+    Register::R14,
+    Register::R15,
+];
+
 /// Whether a function of that name is called for what instrumented code does: the compiler's calls, and those that the
 /// assembler puts in front of inline assembly.
 pub(super) fn records(name: &str) -> bool {
