@@ -24,8 +24,8 @@ const MAX_GIVEN_UP_UNORDERED: u32 = 1;
 /// Instances beyond those that are looked at one by one, above which they are not looked at together either.
 const MAX_TOGETHER: usize = 10_000;
 
-/// Questions about instances together that one pair may cost.
-const QUESTIONS_TOGETHER: u32 = 32;
+/// Steps that a question about instances together costs beyond those of the search.
+const STEPS_OF_QUESTION: u64 = 1_000;
 
 /// Events between two accesses, from which on it is asked whether something synchronizes these in every prefix, before
 /// one is walked over. To find that out takes a walk over the whole trace, once.
@@ -321,8 +321,9 @@ impl<'d> Case<'d, '_> {
         if together && all_visited && given_up == 0 && open == Some(Unknown::Instances) && !self.steps.are_spent() {
             further.extend(undecided.iter().skip(limit));
             let steps = &mut self.steps;
-            let left = first_not_refuted(known.trace, &mut further, QUESTIONS_TOGETHER, &mut |ending| {
-                known.native.refutes_within(ending, steps)
+            let left = first_not_refuted(known.trace, &mut further, u32::MAX, &mut |ending| {
+                steps.spend(STEPS_OF_QUESTION);
+                !steps.are_spent() && known.native.refutes_within(ending, steps)
             });
             tracing::debug!(instances = further.len(), ?left, "together");
             open = left.map(|_| Unknown::Instances);

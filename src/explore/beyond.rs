@@ -8,7 +8,7 @@
 
 use crate::forest::Reservation;
 use crate::symbols::{LeftOut, UnrecordedCalls, imports, uninstrumented};
-use trace_format::Tables;
+use trace_format::{ObjectInfo, ObjectKind, Tables};
 
 /// What installs handlers of signals, or has the kernel send some later.
 const SIGNALS: [&str; 15] = [
@@ -335,6 +335,9 @@ const FLOATING_POINT: [&str; 5] = [
     "fetestexcept",
 ];
 
+/// With so many permits at first, a semaphore may come to its greatest value: no run posts it so often.
+const MANY_PERMITS: u32 = 1 << 30;
+
 /// How many names are told.
 const TOLD: usize = 5;
 
@@ -373,6 +376,10 @@ pub fn beyond(tables: &Tables) -> Vec<Reservation> {
     let unknown: Vec<&str> = taken.iter().filter(|name| !known(name)).map(String::as_str).collect();
     if !unknown.is_empty() {
         all.push(Reservation::Libraries(first_of(&unknown)));
+    }
+    let may_be_full = |object: &ObjectInfo| object.kind == ObjectKind::Semaphore && object.initial >= MANY_PERMITS;
+    if tables.objects.iter().any(may_be_full) {
+        all.push(Reservation::FullSemaphore);
     }
     let parts = uninstrumented(tables).unwrap_or_default();
     if !parts.is_empty() {

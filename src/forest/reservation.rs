@@ -58,10 +58,13 @@ pub enum Reservation {
     /// gcc records no structures that are passed or returned by value: the names of the functions that do so in memory
     /// that others may access.
     ByValue(String),
-    /// Functions of libraries read memory that others may change, unrecorded: the names of the functions that call them.
+    /// Functions of libraries read or set memory that others may access, unrecorded: the names of the functions that call
+    /// them.
     ReadByLibraries(String),
     /// Instructions ask for what is outside of the program: the names of the functions that have them.
     Instructions(String),
+    /// A semaphore began with so much that it may come to its greatest value, where it cannot be posted.
+    FullSemaphore,
     /// The program has functions that start other processes; their threads, and what they do to what is shared, were not
     /// explored.
     Processes,
@@ -177,12 +180,15 @@ impl fmt::Display for Reservation {
             ),
             Self::ReadByLibraries(names) => write!(
                 f,
-                "library functions read what pointers lead to, unrecorded, and others may change that: {names}"
+                "library functions read or set what pointers lead to, unrecorded, and others may access that: {names}"
             ),
             Self::Instructions(names) => write!(
                 f,
                 "instructions ask the kernel, a clock or a source of random numbers, unrecorded: {names}"
             ),
+            Self::FullSemaphore => {
+                f.write_str("a semaphore may come to its greatest value, where sem_post fails, which was not explored")
+            }
             Self::Processes => f.write_str("the program may start other processes, which were not explored"),
             Self::WeakAtomics => f.write_str(
                 "it has atomics weaker than sequentially consistent: races that only their order leaves open were not explored",

@@ -10,12 +10,16 @@ const CALLS: &str = "-fno-builtin";
 const FRAMES: &str = "-fno-ipa-modref";
 /// The first version that does so, and has that flag.
 const FRAMES_SINCE: u32 = 11;
+/// gcc takes it that a function with atomic operations alone changes no static variable: it moves loads of these across
+/// calls of it, and uses a value from before the lock was taken that the function makes of an atomic. The runtime reads
+/// the value that is there.
+const STATICS: &str = "-fno-ipa-reference";
 
 /// The flags that a version of gcc needs, beside `-fsanitize=thread`.
 #[must_use]
 pub fn gcc_flags(major: u32) -> Vec<&'static str> {
     let frames = (major >= FRAMES_SINCE).then_some(FRAMES);
-    std::iter::once(CALLS).chain(frames).collect()
+    [CALLS, STATICS].into_iter().chain(frames).collect()
 }
 
 /// Whether gcc has instrumented some of a module without flags that it needs.
@@ -55,10 +59,18 @@ mod tests {
                 true,
             ),
             (
-                "GNU C17 12.2.0 -g -O2 -fsanitize=thread -fno-builtin -fno-ipa-modref",
+                "GNU C17 12.2.0 -g -O2 -fsanitize=thread -fno-builtin -fno-ipa-reference -fno-ipa-modref",
                 false,
             ),
-            ("GNU C17 10.2.1 -g -O2 -fsanitize=thread -fno-builtin", false),
+            (
+                "GNU C17 12.2.0 -g -O2 -fsanitize=thread -fno-builtin -fno-ipa-modref",
+                true,
+            ),
+            ("GNU C17 10.2.1 -g -O2 -fsanitize=thread -fno-builtin", true),
+            (
+                "GNU C17 10.2.1 -g -O2 -fsanitize=thread -fno-builtin -fno-ipa-reference",
+                false,
+            ),
             ("GNU C17 10.2.1 -g -O2 -fsanitize=thread -fno-builtin-memset", true),
             ("GNU C17 12.2.0 -g -O2", false),
             ("GNU C17 12.2.0 -g -fsanitize=thread", false),

@@ -68,13 +68,21 @@ const PURE: [&str; 28] = [
 ];
 
 /// Functions that read what an argument points to and are not recorded: of C++'s streams, as their names begin and go on,
-/// and of C.
-const READERS: [(&str, &str, Register); 5] = [
+/// and of C. (Those that set an attribute write it.)
+const READERS: [(&str, &str, Register); 13] = [
     ("_ZNSo5write", "", Register::RSI),
     ("_ZSt16__ostream_insert", "", Register::RSI),
     ("_ZStls", "PKc", Register::RSI),
     ("_ZStls", "basic_string", Register::RSI),
     ("perror", "", Register::RDI),
+    ("clock_nanosleep", "", Register::RDX),
+    ("nanosleep", "", Register::RDI),
+    ("pthread_", "attr_", Register::RDI),
+    ("pthread_barrier_init", "", Register::RSI),
+    ("pthread_cond_init", "", Register::RSI),
+    ("pthread_create", "", Register::RSI),
+    ("pthread_mutex_init", "", Register::RSI),
+    ("pthread_rwlock_init", "", Register::RSI),
 ];
 
 /// Instructions that ask for what is outside of the program.
@@ -312,7 +320,9 @@ impl<'b> Function<'b> {
             return after;
         }
         let is_move = instruction.mnemonic() == Mnemonic::Mov;
+        let is_null = instruction.op_count() == 2 && instruction.op1_register() == instruction.op0_register();
         let constant = match instruction.mnemonic() {
+            Mnemonic::Xor if is_null => Some(0),
             Mnemonic::Lea if instruction.is_ip_rel_memory_operand() => Some(instruction.ip_rel_memory_address()),
             Mnemonic::Mov if instruction.op1_kind() != OpKind::Register && instruction.op1_kind() != OpKind::Memory => {
                 Some(instruction.immediate(1))

@@ -35,6 +35,7 @@ impl<H: Host> Scheduler<H> {
             let woken = self.block_once(me, key, deadline);
             let interruptions = me.interrupted.take();
             let waits_for = me.waits_for.take();
+            let waited_for = me.key.get();
             if woken != Woken::Signal {
                 return woken;
             }
@@ -44,6 +45,7 @@ impl<H: Host> Scheduler<H> {
             let handled = self.host.handle_signals(me);
             me.interruptible.set(ends_the_wait);
             me.cancellable.set(cancellable);
+            me.key.set(waited_for);
             if interruptions == 0 {
                 return match handled {
                     // It looks again: somebody may have woken it meanwhile.
@@ -151,12 +153,23 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// As [`wake`](Self::wake); tells of each thread that it wakes.
-    pub fn wake_each(&self, key: usize, count: usize, mut tell: impl FnMut(&'static H::Thread)) {
+    pub fn wake_each(&self, key: usize, count: usize, tell: impl FnMut(&'static H::Thread)) {
+        self.wake_those(key, count, |_| true, tell);
+    }
+
+    /// As [`wake_each`](Self::wake_each), of those that `accepts` says.
+    pub fn wake_those(
+        &self,
+        key: usize,
+        count: usize,
+        accepts: impl Fn(&H::Thread) -> bool,
+        mut tell: impl FnMut(&'static H::Thread),
+    ) {
         let scheduler = self.lock();
         for _ in 0..count {
             let waiting = || {
                 let waiting = scheduler.waiting(key);
-                waiting.filter(|(_, thread)| scheduler.plan.may_be_woken(thread))
+                waiting.filter(|(_, thread)| scheduler.plan.may_be_woken(thread) && accepts(thread))
             };
             let Some(chosen) = scheduler.choices.pick(waiting().map(|(_, thread)| &**thread)) else {
                 break;
@@ -173,6 +186,23 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
+    /// Lets up to `count` of the threads blocked on `from` wait for `to` from now on, behind those that do, longest wait
+    /// first; tells of each. The caller has the baton.
+    pub fn requeue(&self, from: usize, to: usize, count: usize, mut tell: impl FnMut(&'static H::Thread)) {
+        let scheduler = self.lock();
+        // As many as there are now, or what goes from a key to itself would do so for ever.
+        let count = count.min(scheduler.blocked.waiting(from).count());
+        for _ in 0..count {
+            let Some((at, thread)) = scheduler.blocked.waiting(from).next() else {
+                break;
+            };
+            scheduler.blocked.remove(at);
+            thread.key.set(to);
+            scheduler.blocked.push(thread);
+            tell(thread);
+        }
+    }
+
     /// The threads that wait for `key`: those that are blocked, each with its position, and those that run a signal
     /// handler meanwhile, unless that waits for it, too.
     fn waiting(&self, key: usize) -> impl Iterator<Item = (Option<usize>, &'static H::Thread)> + Clone {
@@ -181,6 +211,11 @@ impl<H: Host> Scheduler<H> {
         let interrupted = self.interrupted.waiting(key).map(|(_, thread)| (None, thread));
         let is_blocked = move |thread: &H::Thread| blocked.clone().any(|(_, other)| ptr::eq(other, thread));
         by_position.chain(interrupted.filter(move |(_, thread)| !is_blocked(thread)))
+    }
+
+    /// Tells of each thread that waits for `key`. The caller has the baton.
+    pub fn each_blocked(&self, key: usize, mut tell: impl FnMut(&'static H::Thread)) {
+        self.lock().waiting(key).for_each(|(_, thread)| tell(thread));
     }
 
     /// How many threads wait for `key`. The caller has the baton.

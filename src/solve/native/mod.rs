@@ -36,11 +36,13 @@ mod words;
 use crate::prune::{Ending, Needs, Words};
 use crate::trace::{CellId, EventId, Op, Sections, ThreadId, Trace, Wakes, Writers};
 use columns::Column;
+use hashbrown::HashMap;
 use joints::Joints;
 use pins::Pinned;
 use search::{Kept, Search, View};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use users::Users;
+use window::Read;
 
 /// How far before the earlier access windows begin, in events of π, one after the other. Where more events than the
 /// third one has lie between two accesses, the windows before them are all about as large.
@@ -112,6 +114,9 @@ impl Steps {
     }
 }
 
+/// Writes, those of each thread together.
+type ByThread = Arc<[Vec<EventId>]>;
+
 /// What the solver says of a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NativeAnswer {
@@ -164,6 +169,8 @@ pub struct Native<'t> {
     joints: OnceLock<Joints>,
     /// The words whose sums it looks at, once that is asked.
     words: OnceLock<Words>,
+    /// By a cell and a value, once that is asked: the writes of it that leave the value, those of each thread together.
+    fitting: Mutex<HashMap<(CellId, u64), ByThread>>,
     /// Pinned accesses may be anywhere.
     unpinned: bool,
     /// The pinned accesses that it keeps in their places, once that is asked.
@@ -185,6 +192,7 @@ impl<'t> Native<'t> {
             unknown: OnceLock::new(),
             joints: OnceLock::new(),
             words: OnceLock::new(),
+            fitting: Mutex::default(),
             unpinned: false,
             pinned: OnceLock::new(),
         }
@@ -348,6 +356,21 @@ impl<'t> Native<'t> {
     /// The words whose sums it looks at.
     fn words(&self) -> &Words {
         (self.words).get_or_init(|| Words::of(self.trace, self.writers, self.sections, self.needs.relation()))
+    }
+
+    /// The writes that leave the value that a read sees, those of each thread together.
+    fn fitting_by_thread(&self, cell: CellId, seen: &Read<'_>) -> ByThread {
+        let mut known = self.fitting.lock().unwrap_or_else(PoisonError::into_inner);
+        let find = || {
+            let mut by_thread: HashMap<ThreadId, Vec<EventId>> = HashMap::new();
+            for &write in self.writers.writes_of(self.trace, cell, seen.value) {
+                by_thread.entry(self.trace.thread(write)).or_default().push(write);
+            }
+            let mut by_thread: Vec<Vec<EventId>> = by_thread.into_values().collect();
+            by_thread.sort_unstable();
+            by_thread.into()
+        };
+        known.entry((cell, seen.value)).or_insert_with(find).clone()
     }
 
     /// The value that the recorded events before `from` leave in a cell, and the write that did;

@@ -42,6 +42,10 @@ pub(super) enum Violation {
 /// Writes that are looked at for one read, at most, to find out which of them are hidden.
 const MAX_SOURCES: usize = 256;
 
+/// Writes that are looked at for one read, one after the other, before those of each thread are looked at together: there
+/// may be thousands that come after the read.
+const NEAR_SOURCES: usize = 16;
+
 /// Which writes count as those that a read can take its value from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sources {
@@ -517,14 +521,43 @@ impl<'s, 't> Search<'s, 't> {
             return;
         }
         let needed = native.needs.relation();
-        for &write in seen.fitting {
+        let comes_after = |write: EventId| write > read && needed.before(read, write);
+        let (near, further) = seen.fitting.split_at(seen.fitting.len().min(NEAR_SOURCES));
+        for &write in near {
             self.spend(1);
             if write != read
                 && self.possible(write)
-                && !(write > read && needed.before(read, write))
+                && !comes_after(write)
                 && !clocks.before(&self.window, read, write)
                 && !each(Some(write))
             {
+                return;
+            }
+        }
+        let Some(&first) = further.first() else { return };
+        // Of each thread, those up to some one of them.
+        let by_thread = native.fitting_by_thread(cell, seen);
+        let mut open: Vec<&[EventId]> = Vec::with_capacity(by_thread.len());
+        for theirs in &*by_thread {
+            self.spend(1);
+            let theirs = &theirs[theirs.partition_point(|&write| write < first)..];
+            let theirs = &theirs[..theirs.partition_point(|&write| self.possible(write) && !comes_after(write))];
+            let known = clocks.among(&self.window, theirs);
+            let after = known.partition_point(|&write| !clocks.before(&self.window, read, write));
+            // What comes after one that comes after the read does so, too.
+            let theirs = if after < known.len() { &known[..after] } else { theirs };
+            if !theirs.is_empty() {
+                open.push(theirs);
+            }
+        }
+        while let Some(theirs) = open
+            .iter_mut()
+            .min_by_key(|theirs| theirs.first().map_or(EventId(u32::MAX), |&first| first))
+            && let Some((&write, rest)) = theirs.split_first()
+        {
+            self.spend(1);
+            *theirs = rest;
+            if write != read && !each(Some(write)) {
                 return;
             }
         }

@@ -6,7 +6,9 @@
 
 use crate::events::modules;
 use crate::events::moment::Moment;
+use crate::events::variable::Turns;
 use crate::platform::export::export;
+use crate::platform::memory::NOBODYS;
 use crate::runtime::guard::RuntimeGuard;
 use core::ffi::c_void;
 use core::ptr;
@@ -20,6 +22,14 @@ mod library {
     fn __cxa_atexit(function: unsafe extern "C-unwind" fn(*mut c_void), argument: *mut c_void, library: *mut c_void) -> c_int;
     fn on_exit(function: unsafe extern "C-unwind" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
     }
+}
+
+/// How often a function was registered: the last one is called first.
+static REGISTERED: Turns = Turns::at(NOBODYS | 1 << 53);
+
+/// In a forked child, whose trace begins here.
+pub fn start_over() {
+    REGISTERED.start_over();
 }
 
 /// A function that will be called.
@@ -48,6 +58,7 @@ impl Function {
 
 fn registered(inside: &RuntimeGuard, function: Function, argument: *mut c_void, pc: usize) -> *mut c_void {
     let _ = inside;
+    REGISTERED.take(pc);
     let since = Moment::now(pc);
     Box::into_raw(Box::new(Registered {
         function,

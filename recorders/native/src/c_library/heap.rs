@@ -11,6 +11,7 @@ use crate::events::{modules, pending};
 use crate::platform::export::export;
 use crate::platform::glibc::room;
 use crate::platform::real;
+use crate::runtime::accesses::writes;
 use crate::runtime::guard::{RuntimeGuard, restore_errno, save_errno};
 use crate::scheduling::plan;
 use core::ffi::c_void;
@@ -176,12 +177,21 @@ unsafe extern "C" fn allocate_aligned_into(into: *mut *mut c_void, alignment: us
     let errno = save_errno();
     // SAFETY: a good alignment; `into` is the caller's.
     let block = unsafe { allocate_aligned(alignment, size, pc) };
-    restore_errno(errno);
     if block.is_null() {
+        restore_errno(errno);
         return libc::ENOMEM;
+    }
+    let inside = RuntimeGuard::enter();
+    if inside.is_some() {
+        plan::before_call(pc, &[kind::WRITE], &[(into as usize, size_of::<*mut c_void>())]);
     }
     // SAFETY: as above.
     unsafe { into.write(block) };
+    if inside.is_some() {
+        writes(into, size_of::<*mut c_void>(), pc);
+    }
+    drop(inside);
+    restore_errno(errno);
     0
 }
 

@@ -1,6 +1,6 @@
 //! Functions of the C and C++ libraries: what they do to memory, and how they order threads.
 
-mod at_exit;
+pub mod at_exit;
 pub mod channels;
 #[macro_use]
 mod library;

@@ -5,7 +5,7 @@
 //! the thread holds. What other threads of the parent hold, nobody ever gives back there. Blocks that were
 //! allocated before are memory that was always there.
 
-use crate::c_library::{channels, loader};
+use crate::c_library::{at_exit, channels, loader};
 use crate::events::{images, in_vain, modules, moment, pending};
 use crate::platform::sys;
 use crate::pthread::keys;
@@ -140,6 +140,7 @@ fn start_over(thread: &'static Thread, path: RingPath, settings: Settings) {
     interface::start_over();
     loader::start_over();
     keys::start_over();
+    at_exit::start_over();
     moment::start_over();
     images::start_over();
     modules::start_over();

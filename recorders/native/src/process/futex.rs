@@ -1,4 +1,4 @@
-//! `syscall(SYS_futex, …)`: what C++'s atomic waits and Rust's locks are made of.
+//! Futexes, by their system calls: what C++'s atomic waits and Rust's locks are made of.
 //!
 //! Waiting happens in the scheduler, like all waiting; the words that are waited on are ordinary
 //! atomics of the program and recorded as such. What a call returns has to stay true in every
@@ -7,100 +7,70 @@
 //! - A wait that returns 0 or fails with `EAGAIN` has compared the word: it is recorded as an
 //!   atomic load of it, which sees the same value in every reordering. To return 0 without a wake is
 //!   allowed at any time (futex(2): wake-ups may be spurious), to fail with `ETIMEDOUT` as well.
-//! - A wake returns how many it woke. So the number of waiters is recorded as a variable of its own,
-//!   in addresses that no program has: a wait adds one, a wake takes off as many as it woke, a wait
-//!   that ends by itself takes itself off. And who was woken loads a second one, which the wake has
-//!   stored, so that it goes on after the wake only.
+//! - A wake returns how many it woke, and whom it wakes depends on who waits, since when, with which mask.
+//!   So that is recorded as a variable of its own, in addresses that no program has: a wait adds its
+//!   [ticket], a wake takes off what it woke, a wait that ends by itself takes itself off, and what is
+//!   moved to another word goes from one variable to the other. And who was woken loads a second one, which
+//!   the wake has stored, so that it goes on after the wake only.
+//! - `FUTEX_WAKE_OP` changes a word before it wakes: that is one atomic operation.
 //!
 //! Futexes that say that they may be shared with other processes are like any other if their word lies in memory that
-//! is not; else they go to the kernel, after the comparison.
+//! is not; else they go to the kernel, after the comparison. So do those that inherit priorities.
 
-use crate::c_library::{files, processes};
 use crate::events::pending;
 use crate::libraries::glib;
 use crate::platform::memory::{self, NOBODYS};
 use crate::platform::{real, shared_memory, sys};
-use crate::process::{clone, exec, fork};
 use crate::runtime::guard::{RuntimeGuard, restore_errno};
-use crate::scheduling::thread::{NEVER, Thread, Woken};
+use crate::scheduling::thread::{FutexWait, NEVER, Thread, Woken};
 use crate::scheduling::{baton, clocks, plan};
-use crate::signals;
+use core::slice;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::SeqCst;
 use libc::{c_int, c_long, timespec};
 use recorder_ring::{Record, Waits};
 
-/// The system call as the program makes it; the return address is passed behind the last argument.
-///
-/// All argument registers may be taken: both are handed on by the stack.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn syscall() {
-    core::arch::naked_asm!(
-        "cmp edi, {process}",
-        "je 2f",
-        "cmp edi, {parent}",
-        "je 2f",
-        "cmp edi, {thread}",
-        "je 2f",
-        "cmp edi, {random}",
-        "je 3f",
-        "cmp edi, {futex}",
-        "jne {other}",
-        "sub rsp, 8",
-        "push [rsp + 8]",
-        "push [rsp + 24]",
-        "call {body}",
-        "add rsp, 24",
-        "ret",
-        "2: mov rsi, [rsp]",
-        "jmp {number}",
-        // The same arguments, each a place further on.
-        "3: mov rdi, rsi",
-        "mov rsi, rdx",
-        "mov rdx, rcx",
-        "jmp {getrandom}",
-        process = const libc::SYS_getpid,
-        parent = const libc::SYS_getppid,
-        thread = const libc::SYS_gettid,
-        number = sym processes::by_system_call,
-        random = const libc::SYS_getrandom,
-        getrandom = sym files::getrandom,
-        futex = const libc::SYS_futex,
-        other = sym other,
-        body = sym futex,
-    )
+/// What a thread waits for that waits for several words.
+const SEVERAL: usize = 1;
+
+/// So many words may one thread wait for: futex_waitv(2).
+const MOST_WORDS: usize = 128;
+
+/// One of several words that a thread waits for, as futex_waitv(2) has it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Waiter {
+    expected: u64,
+    word: u64,
+    flags: u32,
+    reserved: u32,
 }
 
-/// Any other system call.
-unsafe extern "C-unwind" fn other(
-    number: c_long,
-    a: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-    e: usize,
-    f: usize,
-) -> c_long {
-    // The last write is done: whoever looks at this thread while it sleeps in the kernel sees it.
-    drop(RuntimeGuard::enter_and_stay());
-    let words = [a, b, c, d, e, f];
-    // SAFETY: the program's own arguments; those that the call does not have are ignored.
-    unsafe {
-        let with = |[a, b, c, d, e, f]: [usize; 6]| real::syscall(number, a, b, c, d, e, f);
-        let real = || with(words);
-        match clone::flags_of(number, words) {
-            Some(flags) if flags & libc::CLONE_VM as u64 == 0 => fork::unhandled(flags, real),
-            Some(_) => real(),
-            None => match signals::by_system_call(number, words, with) {
-                Some(result) => result,
-                None => exec::by_system_call(number, words).unwrap_or_else(real),
-            },
-        }
+/// The words that a thread waits for that waits for several.
+fn words(thread: &Thread) -> &'static [Waiter] {
+    match thread.futex.words.get() {
+        (_, 0) => &[],
+        // SAFETY: the thread is in its call, to which the program has given them, readable and aligned.
+        (first, count) => unsafe { slice::from_raw_parts(first as *const Waiter, count) },
     }
 }
 
-unsafe extern "C-unwind" fn futex(
+/// An operation on a futex.
+#[derive(Clone, Copy)]
+struct Call {
+    /// What is to be done, with its flags.
+    operation: c_int,
+    word: usize,
+    value: u32,
+    /// A time, or how many are moved or woken at the second word.
+    limit: usize,
+    second: usize,
+    third: u32,
+    pc: usize,
+}
+
+/// `syscall` with the number of a futex's call; the return address is passed behind the last argument.
+pub unsafe extern "C-unwind" fn system_call(
     number: c_long,
     word: usize,
     operation: usize,
@@ -110,80 +80,373 @@ unsafe extern "C-unwind" fn futex(
     third: usize,
     pc: usize,
 ) -> c_long {
-    let operation_flags = operation as c_int;
-    let command = operation_flags & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
     // SAFETY: the program's own arguments.
     let real = || unsafe { real::syscall(number, word, operation, value, limit, second, third) };
-    let waits = matches!(command, libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET);
-    let wakes = matches!(command, libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET);
-    let is_there = |addr: usize, len| addr == 0 || memory::readable(addr, len) == len;
-    if waits && !(word != 0 && is_there(word, size_of::<u32>()) && is_there(limit, size_of::<timespec>())) {
-        // The kernel refuses it.
-        return real();
+    if number == libc::SYS_futex_waitv {
+        return wait_for_several(word, operation, value, limit, second as c_int, pc, real);
     }
-    let private =
-        operation_flags & libc::FUTEX_PRIVATE_FLAG != 0 || (waits || wakes) && shared_memory::is_private(word);
-    if !word.is_multiple_of(4) || !private && !waits {
-        // No event: a wake belongs to what its thread did last. To stop before it would leave somebody
-        // asleep whose turn it is.
+    let call = Call {
+        operation: operation as c_int,
+        word,
+        value: value as u32,
+        limit,
+        second,
+        third: third as u32,
+        pc,
+    };
+    call.perform(real)
+}
+
+impl Call {
+    /// What is to be done, without its flags.
+    fn command(&self) -> c_int {
+        self.operation & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME)
+    }
+
+    fn waits(&self) -> bool {
+        matches!(self.command(), libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET)
+    }
+
+    /// Whether it uses a second word.
+    fn has_second(&self) -> bool {
+        let commands = [libc::FUTEX_REQUEUE, libc::FUTEX_CMP_REQUEUE, libc::FUTEX_WAKE_OP];
+        commands.contains(&self.command())
+    }
+
+    /// Which wakes a wait is for, and which waits a wake.
+    fn mask(&self) -> u32 {
+        match self.command() {
+            libc::FUTEX_WAIT_BITSET | libc::FUTEX_WAKE_BITSET => self.third,
+            _ => FutexWait::ALL,
+        }
+    }
+
+    /// Whether the kernel would refuse it.
+    fn is_refused(&self) -> bool {
+        let no_number = |value: u32| (value as c_int) < 0;
+        let is_word = |word: usize| word.is_multiple_of(4) && is_there::<u32>(word);
+        if self.waits() {
+            self.mask() == 0 || !is_word(self.word) || self.limit != 0 && !is_there::<timespec>(self.limit)
+        } else if self.has_second() {
+            let compares = self.command() != libc::FUTEX_WAKE_OP;
+            !is_word(self.word)
+                || !is_word(self.second)
+                || compares && (no_number(self.value) || no_number(self.limit as u32))
+                || !compares && !Change(self.third).is_known()
+        } else {
+            self.mask() == 0 || !self.word.is_multiple_of(4)
+        }
+    }
+
+    fn perform(self, real: impl Fn() -> c_long) -> c_long {
+        let wakes = matches!(self.command(), libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET);
+        if self.waits() && self.is_refused() {
+            return real();
+        }
+        let modelled = self.waits() || wakes || self.has_second();
+        let private = self.operation & libc::FUTEX_PRIVATE_FLAG != 0
+            || modelled
+                && shared_memory::is_private(self.word)
+                && (!self.has_second() || shared_memory::is_private(self.second));
+        if !private && !self.waits() || self.is_refused() {
+            // No event: a wake belongs to what its thread did last. To stop before it would leave somebody
+            // asleep whose turn it is.
+            return match RuntimeGuard::enter_and_stay() {
+                // Never blocks. Without the baton, what others do meanwhile would depend on how long it takes.
+                Some(_inside) if wakes => real(),
+                Some(inside) => inside.outside(real),
+                None => real(),
+            };
+        }
+        if private && (self.waits() || wakes) && glib::waits::is_own(self.pc) {
+            let done = if self.waits() {
+                glib::waits::wait(self.word, self.value, self.deadline())
+            } else {
+                glib::waits::wake(self.word, self.value as c_int)
+            };
+            return done.unwrap_or_else(real);
+        }
+        let Some(inside) = RuntimeGuard::enter() else {
+            return real();
+        };
+        if !private {
+            if !self.compare(self.value) {
+                return fail(libc::EAGAIN);
+            }
+            // Along a plan, a wake-up without a cause, which is always allowed: the thread looks at the word
+            // again when it is its turn, whether or not the wake comes before that.
+            return if plan::is_followed() { 0 } else { inside.outside(real) };
+        }
+        match self.command() {
+            libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => self.wait(&inside),
+            libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => self.wake(self.word, self.value),
+            libc::FUTEX_REQUEUE => self.requeue(),
+            libc::FUTEX_CMP_REQUEUE if self.compare(self.third) => self.requeue(),
+            libc::FUTEX_CMP_REQUEUE => fail(libc::EAGAIN),
+            libc::FUTEX_WAKE_OP => self.change_and_wake(),
+            _ => inside.outside(real),
+        }
+    }
+
+    /// When a wait ends, on the monotonic clock. The time is there, if one is given.
+    fn deadline(&self) -> i64 {
+        let absolute = self.command() == libc::FUTEX_WAIT_BITSET;
+        let clock = match self.operation & libc::FUTEX_CLOCK_REALTIME {
+            0 => libc::CLOCK_MONOTONIC,
+            _ => libc::CLOCK_REALTIME,
+        };
+        match memory::at(self.limit as *const timespec) {
+            None => NEVER,
+            Some(time) if absolute => clocks::deadline(clock, sys::nanos(&time)),
+            Some(time) => clocks::deadline_in(sys::nanos(&time)),
+        }
+    }
+
+    /// Whether the word is as expected.
+    fn compare(&self, expected: u32) -> bool {
+        compare(self.word, expected, self.pc)
+    }
+
+    fn wait(&self, inside: &RuntimeGuard) -> c_long {
+        let (thread, mask, pc) = (inside.thread(), self.mask(), self.pc);
+        let deadline = self.deadline();
+        loop {
+            if !self.compare(self.value) {
+                return fail(libc::EAGAIN);
+            }
+            let before = waiting(self.word);
+            let ticket = ticket(thread, before, mask);
+            modify(waiters(self.word), before, before.wrapping_add(ticket), pc);
+            pending::waits(thread, Waits::Futex, self.word, pc, deadline);
+            thread.futex.mask.set(mask);
+            thread.futex.ticket.set(ticket);
+            let woken = block(thread, self.word, deadline);
+            thread.futex.mask.set(FutexWait::ALL);
+            if woken == Woken::Thread {
+                load(call_for(thread), thread.futex.calls.get(), pc);
+                return 0;
+            }
+            // Somebody may have moved it to another word.
+            take_off(thread.key.get(), ticket, pc);
+            match woken {
+                Woken::Restart if deadline == NEVER => {}
+                Woken::Deadline => {
+                    clocks::waited_until(deadline);
+                    return fail(libc::ETIMEDOUT);
+                }
+                _ => return fail(libc::EINTR),
+            }
+        }
+    }
+
+    /// Wakes up to `most` of those that wait for a word.
+    fn wake(&self, word: usize, most: u32) -> c_long {
+        // The kernel wakes one where none is asked for.
+        let most = (most as c_int).max(1);
+        let (mask, pc) = (self.mask(), self.pc);
+        let mut woken = 0;
+        while woken < most {
+            let before = waiting(word);
+            let mut found = None;
+            let accepts = |thread: &Thread| thread.futex.mask.get() & mask != 0;
+            baton::wake_those(word, 1, accepts, |thread| found = Some(thread));
+            if found.is_none() {
+                let accepts = |thread: &Thread| place_of(word, thread).is_some();
+                baton::wake_those(SEVERAL, 1, accepts, |thread| found = Some(thread));
+            }
+            let Some(thread) = found else {
+                modify(waiters(word), before, before, pc);
+                break;
+            };
+            let ticket = thread.futex.ticket.get();
+            modify(waiters(word), before, before.wrapping_sub(ticket), pc);
+            let calls = thread.futex.calls.get();
+            thread.futex.calls.set(calls + 1);
+            modify(call_for(thread), calls, calls + 1, pc);
+            if let Some(at) = place_of(word, thread) {
+                thread.futex.woken_at.set(at);
+                let others = distinct(words(thread)).filter(|&other| other != word);
+                others.for_each(|other| take_off(other, ticket, pc));
+            }
+            woken += 1;
+        }
+        woken.into()
+    }
+
+    /// Wakes some of those that wait for the word, and lets others of them wait for the second one.
+    fn requeue(&self) -> c_long {
+        let woken = match self.value {
+            0 => 0,
+            most => self.wake(self.word, most),
+        };
+        let (before, before_there) = (waiting(self.word), waiting(self.second));
+        let mut tickets = 0_u32;
+        let mut moved = 0;
+        baton::requeue(self.word, self.second, self.limit as u32 as usize, |thread| {
+            tickets = tickets.wrapping_add(thread.futex.ticket.get());
+            moved += 1;
+        });
+        modify(waiters(self.word), before, before.wrapping_sub(tickets), self.pc);
+        let there = if self.second == self.word {
+            before.wrapping_sub(tickets)
+        } else {
+            before_there
+        };
+        modify(waiters(self.second), there, there.wrapping_add(tickets), self.pc);
+        woken + moved
+    }
+
+    /// Changes the second word, wakes those that wait for the first, and if the second was as it should be, those that
+    /// wait for it.
+    fn change_and_wake(&self) -> c_long {
+        let change = Change(self.third);
+        // SAFETY: the program's own word, aligned and there.
+        let word = unsafe { AtomicU32::from_ptr(self.second as *mut u32) };
+        let found = word
+            .fetch_update(SeqCst, SeqCst, |found| Some(change.of(found)))
+            .unwrap_or_default();
+        modify_ordered(self.second as u64, found, change.of(found), SEQ_CST, self.pc);
+        let woken = self.wake(self.word, self.value);
+        match change.holds(found) {
+            true => woken + self.wake(self.second, self.limit as u32),
+            false => woken,
+        }
+    }
+}
+
+/// What `FUTEX_WAKE_OP` does with a word: four bits for the operation, four for the comparison, twelve for the operand
+/// of each.
+#[derive(Clone, Copy)]
+struct Change(u32);
+
+impl Change {
+    fn is_known(self) -> bool {
+        let (operation, comparison) = (self.0 >> 28 & 7, self.0 >> 24 & 15);
+        operation <= 4 && comparison <= 5
+    }
+
+    fn signed(bits: u32) -> i32 {
+        (bits << 20) as i32 >> 20
+    }
+
+    /// What becomes of the word.
+    fn of(self, found: u32) -> u32 {
+        const SHIFT: u32 = 8;
+        let operand = Change::signed(self.0 >> 12) as u32;
+        let operation = self.0 >> 28;
+        let operand = if operation & SHIFT == 0 {
+            operand
+        } else {
+            1 << (operand & 31)
+        };
+        match operation & 7 {
+            0 => operand,
+            1 => found.wrapping_add(operand),
+            2 => found | operand,
+            3 => found & !operand,
+            _ => found ^ operand,
+        }
+    }
+
+    /// Whether the word was as it should be.
+    fn holds(self, found: u32) -> bool {
+        let (found, operand) = (found as i32, Change::signed(self.0));
+        match self.0 >> 24 & 15 {
+            0 => found == operand,
+            1 => found != operand,
+            2 => found < operand,
+            3 => found <= operand,
+            4 => found > operand,
+            _ => found >= operand,
+        }
+    }
+}
+
+/// `futex_waitv`: waits for one of several words.
+fn wait_for_several(
+    first: usize,
+    count: usize,
+    flags: usize,
+    limit: usize,
+    clock: c_int,
+    pc: usize,
+    real: impl Fn() -> c_long,
+) -> c_long {
+    const OF_32_BITS: u32 = 2;
+    let private = libc::FUTEX_PRIVATE_FLAG as u32;
+    let is_ours = |waiter: &Waiter| {
+        let word = waiter.word as usize;
+        let is_private = || waiter.flags & private != 0 || shared_memory::is_private(word);
+        waiter.flags & !private == OF_32_BITS
+            && waiter.reserved == 0
+            && word.is_multiple_of(4)
+            && is_there::<u32>(word)
+            && is_private()
+    };
+    let len = count.saturating_mul(size_of::<Waiter>());
+    let readable = (1..=MOST_WORDS).contains(&count) && first.is_multiple_of(8) && memory::readable(first, len) == len;
+    let known_clock = [libc::CLOCK_MONOTONIC, libc::CLOCK_REALTIME].contains(&clock);
+    let in_time = limit == 0 || known_clock && is_there::<timespec>(limit);
+    // SAFETY: readable, as long as the program does not give it back.
+    let all: &[Waiter] = match readable {
+        true => unsafe { slice::from_raw_parts(first as *const Waiter, count) },
+        false => &[],
+    };
+    if all.is_empty() || flags != 0 || !in_time || !all.iter().all(is_ours) {
         return match RuntimeGuard::enter_and_stay() {
-            // Never blocks. Without the baton, what others do meanwhile would depend on how long it takes.
-            Some(_inside) if wakes => real(),
             Some(inside) => inside.outside(real),
             None => real(),
         };
     }
-    if private && (waits || wakes) && glib::waits::is_own(pc) {
-        let done = if waits {
-            // SAFETY: GLib's own time.
-            glib::waits::wait(word, value as u32, unsafe { deadline(operation_flags, limit) })
-        } else {
-            glib::waits::wake(word, value as c_int)
-        };
-        return done.unwrap_or_else(real);
-    }
     let Some(inside) = RuntimeGuard::enter() else {
         return real();
     };
-    if !private {
-        if !compare(word, value as u32, pc) {
+    let thread = inside.thread();
+    let deadline =
+        memory::at(limit as *const timespec).map_or(NEVER, |time| clocks::deadline(clock, sys::nanos(&time)));
+    loop {
+        let is_as_expected = |waiter: &Waiter| compare(waiter.word as usize, waiter.expected as u32, pc);
+        if !all.iter().all(is_as_expected) {
             return fail(libc::EAGAIN);
         }
-        // Along a plan, a wake-up without a cause, which is always allowed: the thread looks at the word
-        // again when it is its turn, whether or not the wake comes before that.
-        return if plan::is_followed() { 0 } else { inside.outside(real) };
-    }
-    match command {
-        libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
-            // SAFETY: the program's own time.
-            let deadline = unsafe { deadline(operation_flags, limit) };
-            wait(&inside, word, value as u32, deadline, pc)
+        // Among those that wait for several words, it does not say who came first.
+        let ticket = ticket(thread, 0, FutexWait::ALL);
+        for word in distinct(all) {
+            let before = waiting(word);
+            modify(waiters(word), before, before.wrapping_add(ticket), pc);
         }
-        libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => wake(&inside, word, value as c_int, pc),
-        _ => inside.outside(real),
+        pending::waits(thread, Waits::Futex, all[0].word as usize, pc, deadline);
+        thread.futex.ticket.set(ticket);
+        thread.futex.words.set((first, count));
+        let woken = block(thread, SEVERAL, deadline);
+        thread.futex.words.set((0, 0));
+        if woken == Woken::Thread {
+            load(call_for(thread), thread.futex.calls.get(), pc);
+            return thread.futex.woken_at.get() as c_long;
+        }
+        distinct(all).for_each(|word| take_off(word, ticket, pc));
+        match woken {
+            Woken::Restart if deadline == NEVER => {}
+            Woken::Deadline => {
+                clocks::waited_until(deadline);
+                return fail(libc::ETIMEDOUT);
+            }
+            _ => return fail(libc::EINTR),
+        }
     }
 }
 
-/// When a wait ends, on the monotonic clock.
-///
-/// # Safety
-/// `limit` is null or points to a time.
-unsafe fn deadline(flags: c_int, limit: usize) -> i64 {
-    let absolute = flags & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) == libc::FUTEX_WAIT_BITSET;
-    // SAFETY: promised by the caller.
-    match unsafe { (limit as *const timespec).as_ref() } {
-        None => NEVER,
-        Some(time) if absolute => {
-            let realtime = flags & libc::FUTEX_CLOCK_REALTIME != 0;
-            let clock = if realtime {
-                libc::CLOCK_REALTIME
-            } else {
-                libc::CLOCK_MONOTONIC
-            };
-            clocks::deadline(clock, sys::nanos(time))
-        }
-        Some(time) => clocks::deadline_in(sys::nanos(time)),
-    }
+/// Waits until somebody wakes the thread.
+fn block(thread: &'static Thread, key: usize, deadline: i64) -> Woken {
+    thread.interruptible.set(true);
+    let woken = baton::block(thread, key, deadline);
+    thread.interruptible.set(false);
+    woken
+}
+
+/// Whether a `T` is where the program says that one is.
+fn is_there<T>(addr: usize) -> bool {
+    addr != 0 && memory::readable(addr, size_of::<T>()) == size_of::<T>()
 }
 
 fn fail(errno: c_int) -> c_long {
@@ -191,36 +454,81 @@ fn fail(errno: c_int) -> c_long {
     -1
 }
 
-/// The variable that holds how many wait on a word.
+/// The variable that holds who waits for a word: the sum of their tickets.
 fn waiters(word: usize) -> u64 {
     word as u64 | NOBODYS
 }
 
+/// What a thread adds to the variable of a word that it is about to wait for: all but certainly, the sums are the same
+/// only where the same threads wait with the same masks, and came in the same order.
+fn ticket(thread: &Thread, before: u32, mask: u32) -> u32 {
+    // The constants of MurmurHash3 (Appleby).
+    [thread.index.get(), mask].iter().fold(before, |hash, &part| {
+        let mixed = (hash ^ part).wrapping_add(1).wrapping_mul(0x85eb_ca6b);
+        let mixed = (mixed ^ mixed >> 13).wrapping_mul(0xc2b2_ae35);
+        mixed ^ mixed >> 16
+    })
+}
+
+/// The tickets of all that wait for a word.
+fn waiting(word: usize) -> u32 {
+    let mut sum = 0_u32;
+    let mut add = |thread: &Thread| sum = sum.wrapping_add(thread.futex.ticket.get());
+    baton::each_blocked(word, &mut add);
+    baton::each_blocked(SEVERAL, |thread| {
+        if place_of(word, thread).is_some() {
+            add(thread);
+        }
+    });
+    sum
+}
+
+/// Which of the words it is that a thread waits for, if for several.
+fn place_of(word: usize, thread: &Thread) -> Option<usize> {
+    words(thread).iter().position(|other| other.word == word as u64)
+}
+
+/// The words among several, each once.
+fn distinct(all: &[Waiter]) -> impl Iterator<Item = usize> {
+    let is_first = |&(at, waiter): &(usize, &Waiter)| all[..at].iter().all(|before| before.word != waiter.word);
+    all.iter()
+        .enumerate()
+        .filter(is_first)
+        .map(|(_, waiter)| waiter.word as usize)
+}
+
 /// The variable that a wake stores to for a thread that it woke.
 fn call_for(thread: &Thread) -> u64 {
-    // Behind all user space: never the number of waiters of a word.
+    // Behind all user space: never who waits for a word.
     NOBODYS | 1 << 62 | u64::from(thread.index.get()) << 3
 }
 
-fn count(word: usize, by: i64, pc: usize) {
-    let now = baton::count_blocked(word) as i64;
-    modify(waiters(word), (now - by) as u64, now as u64, pc);
+/// A thread does not wait for a word any more.
+fn take_off(word: usize, ticket: u32, pc: usize) {
+    let now = waiting(word);
+    modify(waiters(word), now.wrapping_add(ticket), now, pc);
 }
 
-fn modify(addr: u64, read: u64, written: u64, pc: usize) {
-    const RELAXED: u8 = 0;
+/// Orders of atomic operations, as the runtime of sanitizers numbers them.
+const RELAXED: u8 = 0;
+const SEQ_CST: u8 = 5;
+
+fn modify(addr: u64, read: u32, written: u32, pc: usize) {
+    modify_ordered(addr, read, written, RELAXED, pc);
+}
+
+fn modify_ordered(addr: u64, read: u32, written: u32, order: u8, pc: usize) {
     pending::push(Record::AtomicRmw {
         pc: pc as u64,
         addr,
         size: 4,
-        order: RELAXED,
-        read,
-        written,
+        order,
+        read: read.into(),
+        written: written.into(),
     });
 }
 
 fn load(addr: u64, value: u32, pc: usize) {
-    const RELAXED: u8 = 0;
     pending::push(Record::AtomicLoad {
         pc: pc as u64,
         addr,
@@ -236,46 +544,4 @@ fn compare(word: usize, expected: u32, pc: usize) -> bool {
     let found = unsafe { AtomicU32::from_ptr(word as *mut u32) }.load(SeqCst);
     load(word as u64, found, pc);
     found == expected
-}
-
-fn wait(inside: &RuntimeGuard, word: usize, expected: u32, deadline: i64, pc: usize) -> c_long {
-    let thread = inside.thread();
-    loop {
-        if !compare(word, expected, pc) {
-            return fail(libc::EAGAIN);
-        }
-        let before = baton::count_blocked(word) as u64;
-        modify(waiters(word), before, before + 1, pc);
-        pending::waits(thread, Waits::Futex, word, pc, deadline);
-        inside.interruptible.set(true);
-        let woken = baton::block(thread, word, deadline);
-        inside.interruptible.set(false);
-        if woken == Woken::Thread {
-            load(call_for(thread), thread.calls.get(), pc);
-            return 0;
-        }
-        count(word, -1, pc);
-        match woken {
-            Woken::Restart if deadline == NEVER => {}
-            Woken::Deadline => {
-                clocks::waited_until(deadline);
-                return fail(libc::ETIMEDOUT);
-            }
-            _ => return fail(libc::EINTR),
-        }
-    }
-}
-
-fn wake(inside: &RuntimeGuard, word: usize, most: c_int, pc: usize) -> c_long {
-    let _ = inside;
-    let waiting = baton::count_blocked(word);
-    let mut woken = 0;
-    baton::wake_each(word, most.max(0) as usize, |thread| {
-        let calls = thread.calls.get();
-        thread.calls.set(calls + 1);
-        modify(call_for(thread), calls.into(), (calls + 1).into(), pc);
-        woken += 1;
-    });
-    modify(waiters(word), waiting as u64, (waiting - woken) as u64, pc);
-    woken as c_long
 }

@@ -113,7 +113,7 @@ pub unsafe extern "C-unwind" fn timed_wait(
     // SAFETY: the program's own objects.
     unsafe {
         match object::enter(condition as usize, pc) {
-            Some(inside) => match deadline(clock(condition), limit) {
+            Some(inside) => match deadline(clock(condition), limit, pc) {
                 Some(deadline) => wait_until(&inside, condition, lock, deadline, pc),
                 None => libc::EINVAL,
             },
@@ -132,7 +132,7 @@ unsafe extern "C-unwind" fn clock_wait(
     // SAFETY: the program's own objects.
     unsafe {
         match object::enter(condition as usize, pc) {
-            Some(inside) => match deadline(clock, limit) {
+            Some(inside) => match deadline(clock, limit, pc) {
                 Some(deadline) => wait_until(&inside, condition, lock, deadline, pc),
                 None => libc::EINVAL,
             },

@@ -95,7 +95,7 @@ unsafe extern "C-unwind" fn timed_join(
     unsafe {
         match RuntimeGuard::enter() {
             Some(inside) => {
-                let deadline = deadline(libc::CLOCK_REALTIME, limit).unwrap_or(0);
+                let deadline = deadline(libc::CLOCK_REALTIME, limit, pc).unwrap_or(0);
                 join_until(&inside, handle, value, deadline, pc).unwrap_or(libc::ETIMEDOUT)
             }
             None => real::pthread_timedjoin_np(handle, value, limit),
@@ -114,7 +114,7 @@ unsafe extern "C-unwind" fn clock_join(
     unsafe {
         match RuntimeGuard::enter() {
             Some(inside) => {
-                let deadline = deadline(clock, limit).unwrap_or(0);
+                let deadline = deadline(clock, limit, pc).unwrap_or(0);
                 join_until(&inside, handle, value, deadline, pc).unwrap_or(libc::ETIMEDOUT)
             }
             None => real::pthread_clockjoin_np(handle, value, clock, limit),

@@ -2,13 +2,13 @@
 //! threads create keys and give them up. That is the order of what changes a variable of the runtime's own: how often
 //! that was done.
 
-use crate::events::{images, pending, variable};
+use crate::events::pending;
+use crate::events::variable::Turns;
 use crate::platform::export::export;
 use crate::platform::memory::NOBODYS;
 use crate::platform::real;
 use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::plan;
-use core::cell::Cell;
 use core::ffi::c_void;
 use libc::{c_int, pthread_key_t};
 use recorder_ring::plan::kind;
@@ -16,28 +16,12 @@ use recorder_ring::plan::kind;
 /// What glibc calls with a thread's value at the thread's end.
 type Destructor = Option<unsafe extern "C-unwind" fn(*mut c_void)>;
 
-struct Changes(Cell<u64>);
-
-// SAFETY: only the thread with the baton gets here.
-unsafe impl Sync for Changes {}
-
-static CHANGES: Changes = Changes(Cell::new(0));
-
-/// The variable that says how often it was done.
-const VARIABLE: u64 = NOBODYS | 1 << 54;
+/// How often a key has come or gone.
+static CHANGES: Turns = Turns::at(NOBODYS | 1 << 54);
 
 /// In a forked child, whose trace begins here.
 pub fn start_over() {
-    CHANGES.0.set(0);
-}
-
-/// A key has come or gone. What is before there is a second thread is before all that others do.
-fn changed(pc: usize) {
-    if images::are_taken() {
-        let before = CHANGES.0.get();
-        CHANGES.0.set(before + 1);
-        variable::step(VARIABLE, before, pc);
-    }
+    CHANGES.start_over();
 }
 
 unsafe extern "C-unwind" fn create(key: *mut pthread_key_t, destructor: Destructor, pc: usize) -> c_int {
@@ -48,7 +32,7 @@ unsafe extern "C-unwind" fn create(key: *mut pthread_key_t, destructor: Destruct
     // SAFETY: the program's own arguments.
     let result = unsafe { real::pthread_key_create(key, destructor) };
     if inside.is_some() && result == 0 {
-        changed(pc);
+        CHANGES.take(pc);
         pending::write_range_now(key as usize, size_of::<pthread_key_t>(), pc);
     }
     result
@@ -58,8 +42,12 @@ unsafe extern "C-unwind" fn delete(key: pthread_key_t, pc: usize) -> c_int {
     let inside = RuntimeGuard::enter();
     // SAFETY: any number will do.
     let result = unsafe { real::pthread_key_delete(key) };
-    if inside.is_some() && result == 0 {
-        changed(pc);
+    if inside.is_some() {
+        // Whether there is such a key depends on who came first, too.
+        match result {
+            0 => CHANGES.take(pc),
+            _ => CHANGES.look(pc),
+        }
     }
     result
 }

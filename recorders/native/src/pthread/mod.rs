@@ -26,6 +26,7 @@ pub mod stack;
 pub mod thread;
 
 use crate::platform::{shared_memory, sys};
+use crate::runtime::accesses::reads;
 use crate::scheduling::clocks;
 use libc::{clockid_t, timespec};
 
@@ -42,12 +43,13 @@ fn try_again_at<T>(deadline: i64, may_be_shared: bool, object: *mut T) -> i64 {
     }
 }
 
-/// An absolute time on `clock` as one on the monotonic clock; `None` if nobody waits by that clock, or there is no such
-/// time.
+/// An absolute time on `clock`, which is read, as one on the monotonic clock; `None` if nobody waits by that clock, or
+/// there is no such time.
 ///
 /// # Safety
 /// `limit` points to a time.
-unsafe fn deadline(clock: clockid_t, limit: *const timespec) -> Option<i64> {
+unsafe fn deadline(clock: clockid_t, limit: *const timespec, pc: usize) -> Option<i64> {
+    reads(limit, size_of::<timespec>(), pc);
     // SAFETY: promised by the caller.
     let limit = unsafe { &*limit };
     let known = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC);

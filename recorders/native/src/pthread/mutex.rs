@@ -172,7 +172,7 @@ pub unsafe extern "C-unwind" fn timed_lock(mutex: *mut pthread_mutex_t, limit: *
     // SAFETY: the program's own mutex and time.
     unsafe {
         match object::enter(mutex as usize, pc) {
-            Some(inside) => match deadline(libc::CLOCK_REALTIME, limit) {
+            Some(inside) => match deadline(libc::CLOCK_REALTIME, limit, pc) {
                 Some(deadline) => lock_until(&inside, mutex, deadline, pc),
                 None => lock_at_once(&inside, mutex, pc),
             },
@@ -190,7 +190,7 @@ unsafe extern "C-unwind" fn clock_lock(
     // SAFETY: the program's own mutex and time.
     unsafe {
         match object::enter(mutex as usize, pc) {
-            Some(inside) => match deadline(clock, limit) {
+            Some(inside) => match deadline(clock, limit, pc) {
                 Some(deadline) => lock_until(&inside, mutex, deadline, pc),
                 None => lock_at_once(&inside, mutex, pc),
             },

@@ -107,7 +107,7 @@ macro_rules! side {
                 // SAFETY: the program's own lock and time.
                 unsafe {
                     match object::enter(lock as usize, pc) {
-                        Some(inside) => match deadline(libc::CLOCK_REALTIME, limit) {
+                        Some(inside) => match deadline(libc::CLOCK_REALTIME, limit, pc) {
                             Some(deadline) => lock_until(&inside, lock, $shared, deadline, pc),
                             None => libc::EINVAL,
                         },
@@ -125,7 +125,7 @@ macro_rules! side {
                 // SAFETY: the program's own lock and time.
                 unsafe {
                     match object::enter(lock as usize, pc) {
-                        Some(inside) => match deadline(clock, limit) {
+                        Some(inside) => match deadline(clock, limit, pc) {
                             Some(deadline) => lock_until(&inside, lock, $shared, deadline, pc),
                             None => libc::EINVAL,
                         },

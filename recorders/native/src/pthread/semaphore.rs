@@ -121,7 +121,7 @@ unsafe extern "C-unwind" fn timed_wait(semaphore: *mut sem_t, limit: *const time
     // SAFETY: the program's own semaphore and time.
     unsafe {
         match object::enter(semaphore as usize, pc) {
-            Some(inside) => match deadline(libc::CLOCK_REALTIME, limit) {
+            Some(inside) => match deadline(libc::CLOCK_REALTIME, limit, pc) {
                 Some(deadline) => wait_until(&inside, semaphore, deadline, pc),
                 None => invalid(),
             },
@@ -139,7 +139,7 @@ unsafe extern "C-unwind" fn clock_wait(
     // SAFETY: the program's own semaphore and time.
     unsafe {
         match object::enter(semaphore as usize, pc) {
-            Some(inside) => match deadline(clock, limit) {
+            Some(inside) => match deadline(clock, limit, pc) {
                 Some(deadline) => wait_until(&inside, semaphore, deadline, pc),
                 None => invalid(),
             },

@@ -52,7 +52,7 @@ pub fn start_over(thread: &'static Thread) {
     REGISTER.alive.set(1);
     thread.index.set(0);
     thread.os_id.store(sys::thread_id(), Relaxed);
-    thread.calls.set(0);
+    thread.futex.calls.set(0);
     thread.deferred.store(0, Relaxed);
     // It was there before the trace begins.
     thread.stack.set(0);

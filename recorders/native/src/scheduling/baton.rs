@@ -50,6 +50,22 @@ pub fn wake_each(key: usize, count: usize, tell: impl FnMut(&'static Thread)) {
     SCHEDULER.wake_each(key, count, tell);
 }
 
+/// As [`wake_each`], of those that `accepts` says.
+pub fn wake_those(key: usize, count: usize, accepts: impl Fn(&Thread) -> bool, tell: impl FnMut(&'static Thread)) {
+    SCHEDULER.wake_those(key, count, accepts, tell);
+}
+
+/// Lets up to `count` of the threads blocked on `from` wait for `to` from now on; tells of each. The caller has the
+/// baton.
+pub fn requeue(from: usize, to: usize, count: usize, tell: impl FnMut(&'static Thread)) {
+    SCHEDULER.requeue(from, to, count, tell);
+}
+
+/// Tells of each thread that waits for `key`. The caller has the baton.
+pub fn each_blocked(key: usize, tell: impl FnMut(&'static Thread)) {
+    SCHEDULER.each_blocked(key, tell);
+}
+
 /// How many threads wait for `key`. The caller has the baton.
 pub fn count_blocked(key: usize) -> usize {
     SCHEDULER.count_blocked(key)

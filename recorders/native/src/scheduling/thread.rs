@@ -55,8 +55,8 @@ record! {
         pub frame: Cell<Frame> = Cell::new(Frame::NONE),
         /// What it does not want to be reported.
         pub ignores: Ignores = Ignores::new(),
-        /// How often it was woken from a wait on a futex.
-        pub calls: Cell<u32> = Cell::new(0),
+        /// Its waits for futexes.
+        pub futex: FutexWait = FutexWait::new(),
         /// It is in a call outside, from which it did not return.
         pub in_call: Cell<bool> = Cell::new(false),
         /// It wants to end wherever it is then.
@@ -162,6 +162,27 @@ record! {
         pub reads: Cell<u32> = Cell::new(0),
         pub writes: Cell<u32> = Cell::new(0),
     }
+}
+
+record! {
+    /// A thread's waits for futexes.
+    pub struct FutexWait {
+        /// How often it was woken from one.
+        pub calls: Cell<u32> = Cell::new(0),
+        /// Which wakes its wait is for; [`ALL`](FutexWait::ALL) if it is in none.
+        pub mask: Cell<u32> = Cell::new(FutexWait::ALL),
+        /// What it has added to the variable of the word that it waits for.
+        pub ticket: Cell<u32> = Cell::new(0),
+        /// Where the words are that it waits for, if for several, and how many.
+        pub words: Cell<(usize, usize)> = Cell::new((0, 0)),
+        /// The position of the word that it was woken by, among several.
+        pub woken_at: Cell<usize> = Cell::new(0),
+    }
+}
+
+impl FutexWait {
+    /// The mask of waits for any wake, and of wakes of whoever waits.
+    pub const ALL: u32 = u32::MAX;
 }
 
 record! {

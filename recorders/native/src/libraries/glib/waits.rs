@@ -4,7 +4,7 @@
 use crate::events::modules;
 use crate::platform::real;
 use crate::runtime::guard::{RuntimeGuard, restore_errno};
-use crate::scheduling::thread::Woken;
+use crate::scheduling::thread::{Woken, while_busy};
 use crate::scheduling::{baton, clocks};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicU32, AtomicUsize};
@@ -17,14 +17,17 @@ static END: AtomicUsize = AtomicUsize::new(0);
 /// Whether a call comes from GLib itself.
 pub fn is_own(pc: usize) -> bool {
     if END.load(Relaxed) == 0 {
-        let function = real::find(c"g_thread_pool_push") as usize;
-        let (start, end) = if function == 0 {
-            (0, 1)
-        } else {
-            modules::code_around(function)
-        };
-        START.store(start, Relaxed);
-        END.store(end.max(1), Relaxed);
+        // Where nothing is found, the dynamic linker allocates: not what the program does, for whichever thread is first.
+        while_busy(|| {
+            let function = real::find(c"g_thread_pool_push") as usize;
+            let (start, end) = if function == 0 {
+                (0, 1)
+            } else {
+                modules::code_around(function)
+            };
+            START.store(start, Relaxed);
+            END.store(end.max(1), Relaxed);
+        });
     }
     (START.load(Relaxed)..END.load(Relaxed)).contains(&pc)
 }
