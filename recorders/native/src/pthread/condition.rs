@@ -1,6 +1,6 @@
 //! Condition variables. Their wait set is the scheduler's; the real ones are only initialized.
 
-use super::{deadline, mutex, object, robust, try_again_at};
+use super::{deadline, mutex, object, reads_time, robust, try_again_at};
 use crate::events::lock::Lock;
 use crate::events::pending;
 use crate::events::picture::export_shown;
@@ -110,10 +110,11 @@ pub unsafe extern "C-unwind" fn timed_wait(
     limit: *const timespec,
     pc: usize,
 ) -> c_int {
+    reads_time(limit, pc);
     // SAFETY: the program's own objects.
     unsafe {
         match object::enter(condition as usize, pc) {
-            Some(inside) => match deadline(clock(condition), limit, pc) {
+            Some(inside) => match deadline(clock(condition), limit) {
                 Some(deadline) => wait_until(&inside, condition, lock, deadline, pc),
                 None => libc::EINVAL,
             },
@@ -129,10 +130,11 @@ unsafe extern "C-unwind" fn clock_wait(
     limit: *const timespec,
     pc: usize,
 ) -> c_int {
+    reads_time(limit, pc);
     // SAFETY: the program's own objects.
     unsafe {
         match object::enter(condition as usize, pc) {
-            Some(inside) => match deadline(clock, limit, pc) {
+            Some(inside) => match deadline(clock, limit) {
                 Some(deadline) => wait_until(&inside, condition, lock, deadline, pc),
                 None => libc::EINVAL,
             },

@@ -1,6 +1,6 @@
 //! Waiting for the end of a thread.
 
-use super::{deadline, failed_join};
+use super::{deadline, failed_join, reads_time};
 use crate::events::pending;
 use crate::events::picture::export_shown;
 use crate::platform::real;
@@ -91,11 +91,12 @@ unsafe extern "C-unwind" fn timed_join(
     limit: *const timespec,
     pc: usize,
 ) -> c_int {
+    reads_time(limit, pc);
     // SAFETY: the program's own arguments.
     unsafe {
         match RuntimeGuard::enter() {
             Some(inside) => {
-                let deadline = deadline(libc::CLOCK_REALTIME, limit, pc).unwrap_or(0);
+                let deadline = deadline(libc::CLOCK_REALTIME, limit).unwrap_or(0);
                 join_until(&inside, handle, value, deadline, pc).unwrap_or(libc::ETIMEDOUT)
             }
             None => real::pthread_timedjoin_np(handle, value, limit),
@@ -110,11 +111,12 @@ unsafe extern "C-unwind" fn clock_join(
     limit: *const timespec,
     pc: usize,
 ) -> c_int {
+    reads_time(limit, pc);
     // SAFETY: the program's own arguments.
     unsafe {
         match RuntimeGuard::enter() {
             Some(inside) => {
-                let deadline = deadline(clock, limit, pc).unwrap_or(0);
+                let deadline = deadline(clock, limit).unwrap_or(0);
                 join_until(&inside, handle, value, deadline, pc).unwrap_or(libc::ETIMEDOUT)
             }
             None => real::pthread_clockjoin_np(handle, value, clock, limit),

@@ -27,6 +27,7 @@ pub mod thread;
 
 use crate::platform::{shared_memory, sys};
 use crate::runtime::accesses::reads;
+use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::clocks;
 use libc::{clockid_t, timespec};
 
@@ -43,13 +44,20 @@ fn try_again_at<T>(deadline: i64, may_be_shared: bool, object: *mut T) -> i64 {
     }
 }
 
-/// An absolute time on `clock`, which is read, as one on the monotonic clock; `None` if nobody waits by that clock, or
+/// Records that a function is about to read a time, before it enters the runtime for what it does: along a plan, that is a
+/// step of its own.
+fn reads_time(limit: *const timespec, pc: usize) {
+    if let Some(_inside) = RuntimeGuard::enter() {
+        reads(limit, size_of::<timespec>(), pc);
+    }
+}
+
+/// An absolute time on `clock` as one on the monotonic clock; `None` if nobody waits by that clock, or
 /// there is no such time.
 ///
 /// # Safety
 /// `limit` points to a time.
-unsafe fn deadline(clock: clockid_t, limit: *const timespec, pc: usize) -> Option<i64> {
-    reads(limit, size_of::<timespec>(), pc);
+unsafe fn deadline(clock: clockid_t, limit: *const timespec) -> Option<i64> {
     // SAFETY: promised by the caller.
     let limit = unsafe { &*limit };
     let known = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC);

@@ -1,6 +1,6 @@
 //! Mutexes: normal, recursive, error-checking, robust.
 
-use super::{deadline, object, robust, try_again_at};
+use super::{deadline, object, reads_time, robust, try_again_at};
 use crate::events::lock::{ALONE, Lock};
 use crate::events::moment::Moments;
 use crate::events::pending;
@@ -169,10 +169,11 @@ pub unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, pc: usize) -> 
 }
 
 pub unsafe extern "C-unwind" fn timed_lock(mutex: *mut pthread_mutex_t, limit: *const timespec, pc: usize) -> c_int {
+    reads_time(limit, pc);
     // SAFETY: the program's own mutex and time.
     unsafe {
         match object::enter(mutex as usize, pc) {
-            Some(inside) => match deadline(libc::CLOCK_REALTIME, limit, pc) {
+            Some(inside) => match deadline(libc::CLOCK_REALTIME, limit) {
                 Some(deadline) => lock_until(&inside, mutex, deadline, pc),
                 None => lock_at_once(&inside, mutex, pc),
             },
@@ -187,10 +188,11 @@ unsafe extern "C-unwind" fn clock_lock(
     limit: *const timespec,
     pc: usize,
 ) -> c_int {
+    reads_time(limit, pc);
     // SAFETY: the program's own mutex and time.
     unsafe {
         match object::enter(mutex as usize, pc) {
-            Some(inside) => match deadline(clock, limit, pc) {
+            Some(inside) => match deadline(clock, limit) {
                 Some(deadline) => lock_until(&inside, mutex, deadline, pc),
                 None => lock_at_once(&inside, mutex, pc),
             },

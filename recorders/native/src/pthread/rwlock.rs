@@ -1,6 +1,6 @@
 //! Reader-writer locks.
 
-use super::{deadline, object, try_again_at};
+use super::{deadline, object, reads_time, try_again_at};
 use crate::events::lock::{Lock, Side};
 use crate::events::pending;
 use crate::events::picture::export_shown;
@@ -104,10 +104,11 @@ macro_rules! side {
                 limit: *const timespec,
                 pc: usize,
             ) -> c_int {
+                reads_time(limit, pc);
                 // SAFETY: the program's own lock and time.
                 unsafe {
                     match object::enter(lock as usize, pc) {
-                        Some(inside) => match deadline(libc::CLOCK_REALTIME, limit, pc) {
+                        Some(inside) => match deadline(libc::CLOCK_REALTIME, limit) {
                             Some(deadline) => lock_until(&inside, lock, $shared, deadline, pc),
                             None => libc::EINVAL,
                         },
@@ -122,10 +123,11 @@ macro_rules! side {
                 limit: *const timespec,
                 pc: usize,
             ) -> c_int {
+                reads_time(limit, pc);
                 // SAFETY: the program's own lock and time.
                 unsafe {
                     match object::enter(lock as usize, pc) {
-                        Some(inside) => match deadline(clock, limit, pc) {
+                        Some(inside) => match deadline(clock, limit) {
                             Some(deadline) => lock_until(&inside, lock, $shared, deadline, pc),
                             None => libc::EINVAL,
                         },

@@ -1,7 +1,7 @@
 //! Semaphores. Each event carries the count before it, so that one which was never initialized in
 //! sight of the recorder (static, named) has a known count all the same.
 
-use super::{deadline, object, try_again_at};
+use super::{deadline, object, reads_time, try_again_at};
 use crate::events::picture::export_shown;
 use crate::events::{modules, pending};
 use crate::platform::glibc::semaphore::SHARED;
@@ -118,10 +118,11 @@ fn invalid() -> c_int {
 }
 
 unsafe extern "C-unwind" fn timed_wait(semaphore: *mut sem_t, limit: *const timespec, pc: usize) -> c_int {
+    reads_time(limit, pc);
     // SAFETY: the program's own semaphore and time.
     unsafe {
         match object::enter(semaphore as usize, pc) {
-            Some(inside) => match deadline(libc::CLOCK_REALTIME, limit, pc) {
+            Some(inside) => match deadline(libc::CLOCK_REALTIME, limit) {
                 Some(deadline) => wait_until(&inside, semaphore, deadline, pc),
                 None => invalid(),
             },
@@ -136,10 +137,11 @@ unsafe extern "C-unwind" fn clock_wait(
     limit: *const timespec,
     pc: usize,
 ) -> c_int {
+    reads_time(limit, pc);
     // SAFETY: the program's own semaphore and time.
     unsafe {
         match object::enter(semaphore as usize, pc) {
-            Some(inside) => match deadline(clock, limit, pc) {
+            Some(inside) => match deadline(clock, limit) {
                 Some(deadline) => wait_until(&inside, semaphore, deadline, pc),
                 None => invalid(),
             },
