@@ -387,8 +387,8 @@ fn wait_for_several(
     let readable = (1..=MOST_WORDS).contains(&count) && first.is_multiple_of(8) && memory::readable(first, len) == len;
     let known_clock = [libc::CLOCK_MONOTONIC, libc::CLOCK_REALTIME].contains(&clock);
     let in_time = limit == 0 || known_clock && is_there::<timespec>(limit);
-    // SAFETY: readable, as long as the program does not give it back.
     let all: &[Waiter] = match readable {
+        // SAFETY: readable and aligned, as long as the program does not give it back.
         true => unsafe { slice::from_raw_parts(first as *const Waiter, count) },
         false => &[],
     };
