@@ -79,7 +79,13 @@ fn long(
     in_trace: &Wakes,
     goal: Goal,
 ) -> Schedule {
-    wakes.retain(|wake| wake.0.0 >= as_recorded || in_trace.woken.binary_search(wake).is_err());
+    let differing = first_differing(trace, as_recorded, &wakes, in_trace);
+    let is_known = |wake: &(EventId, ThreadId)| {
+        let of_condition = condition(trace, wake.0).and_then(|condition| differing.get(&condition));
+        let differs = of_condition.is_some_and(|&first| first <= wake.0);
+        wake.0.0 < as_recorded && !differs
+    };
+    wakes.retain(|wake| !is_known(wake));
     Schedule {
         trace: trace.id(),
         first_events: beginning_of(trace),
@@ -88,6 +94,35 @@ fn long(
         slices: slices_of(trace, then),
         wakes,
     }
+}
+
+/// The condition that an event notifies.
+fn condition(trace: &Trace, notify: EventId) -> Option<ObjectId> {
+    match trace.op(notify) {
+        Op::Notify { condition } | Op::NotifyAll { condition } => Some(condition),
+        _ => None,
+    }
+}
+
+/// Of each condition, the first notify before an event of π that wakes others than in π. From there on others wait, so
+/// that what the next ones wake has to be said, even if it is the same.
+fn first_differing(
+    trace: &Trace,
+    until: u32,
+    wakes: &[(EventId, ThreadId)],
+    in_trace: &Wakes,
+) -> HashMap<ObjectId, EventId> {
+    let [here, there] = [wakes, &in_trace.woken].map(|all| {
+        let before = all.iter().take_while(|wake| wake.0.0 < until);
+        before.copied().collect::<BTreeSet<_>>()
+    });
+    let mut first = HashMap::new();
+    for &(notify, _) in here.symmetric_difference(&there) {
+        if let Some(condition) = condition(trace, notify) {
+            first.entry(condition).or_insert(notify);
+        }
+    }
+    first
 }
 
 /// The schedule of all of a feasible prefix that ends in `goal`, with few context switches.

@@ -3,8 +3,8 @@
 //! *Structures by value.* gcc calls the runtime for the loads and stores of assignments, not for those of calls: `use(shared)` and
 //! `shared = make()` are not recorded where a structure is concerned. They are found in the machine code. gcc puts the
 //! runtime's call right before the statement that accesses memory, and no access crosses a call. So one for which the
-//! runtime was not called since another function was is not recorded, and neither is what a function leaves where its
-//! caller wants the structure that it returns.
+//! runtime was not called since another function was is not recorded, nor one of a variable, where it was called for
+//! other variables alone; and neither is what a function leaves where its caller wants the structure that it returns.
 //!
 //! *What libraries read.* Some functions read what their argument points to, and are not recorded.
 //!
@@ -85,6 +85,23 @@ const READERS: [(&str, &str, Register); 13] = [
     ("pthread_rwlock_init", "", Register::RSI),
 ];
 
+/// Stores past the caches and of whole lines, which compilers make where the program says so, after they have instrumented
+/// the rest.
+const DIRECT: [Mnemonic; 12] = [
+    Mnemonic::Maskmovdqu,
+    Mnemonic::Maskmovq,
+    Mnemonic::Movdir64b,
+    Mnemonic::Movdiri,
+    Mnemonic::Movntdq,
+    Mnemonic::Movnti,
+    Mnemonic::Movntpd,
+    Mnemonic::Movntps,
+    Mnemonic::Movntq,
+    Mnemonic::Vmovntdq,
+    Mnemonic::Vmovntpd,
+    Mnemonic::Vmovntps,
+];
+
 /// Instructions that ask for what is outside of the program.
 const ASKING: [Mnemonic; 6] = [
     Mnemonic::Rdpid,
@@ -134,6 +151,29 @@ fn bit(register: Register) -> u16 {
     }
 }
 
+/// Accesses that the runtime was told of: of a function's variables a bit each, in the order in which it is told of them,
+/// and a last one for all else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Told(u64);
+
+impl Told {
+    const ELSE: Told = Told(1 << 63);
+
+    fn of_variable(number: usize) -> Told {
+        if number < 63 { Told(1 << number) } else { Told::ELSE }
+    }
+
+    fn has(self, told: Told) -> bool {
+        self.0 & told.0 != 0
+    }
+}
+
+/// How much of a variable one call may tell of, in bytes.
+const MOST_TOLD: u64 = 16;
+
+/// How many instructions may lie between those that name a variable and the call that tells of it.
+const FROM_NAME: usize = 8;
+
 /// What may be so before an instruction, on some path to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct May {
@@ -141,8 +181,8 @@ struct May {
     own: Set,
     /// Registers that point to the place of the function's result, if the caller has named one.
     result: Set,
-    /// The runtime was told of an access since the last call of something else.
-    told: bool,
+    /// What the runtime was told of since the last call of something else.
+    told: Told,
 }
 
 impl May {
@@ -150,9 +190,40 @@ impl May {
         May {
             own: Set(self.own.0 | other.own.0),
             result: Set(self.result.0 | other.result.0),
-            told: self.told || other.told,
+            told: Told(self.told.0 | other.told.0),
         }
     }
+}
+
+/// The variable that a call, the last one of some instructions, tells the runtime of, if they name one: nobody comes in
+/// between from elsewhere.
+fn named(before: &[(Instruction, Calls)], targets: &HashSet<u64>) -> Option<u64> {
+    let (call, rest) = before.split_last()?;
+    if targets.contains(&call.0.ip()) {
+        return None;
+    }
+    let mut register = Register::RDI;
+    for (instruction, calls) in rest.iter().rev().take(FROM_NAME) {
+        let sets = instruction.op_count() > 0
+            && instruction.op0_kind() == OpKind::Register
+            && instruction.op0_register().full_register() == register;
+        match instruction.mnemonic() {
+            _ if *calls != Calls::Nothing || instruction.flow_control() != FlowControl::Next => return None,
+            Mnemonic::Lea if sets && instruction.is_ip_rel_memory_operand() => {
+                return Some(instruction.ip_rel_memory_address());
+            }
+            Mnemonic::Mov if sets && instruction.op1_kind() == OpKind::Register => {
+                register = instruction.op1_register().full_register();
+            }
+            Mnemonic::Mov if sets && instruction.op1_kind() != OpKind::Memory => return Some(instruction.immediate(1)),
+            _ if sets => return None,
+            _ => {}
+        }
+        if targets.contains(&instruction.ip()) {
+            return None;
+        }
+    }
+    None
 }
 
 /// What an instruction leaves the function for.
@@ -200,6 +271,9 @@ struct Function<'b> {
     /// Places in its frame where it keeps a pointer to what is its own, or to the place of its result.
     kept_own: HashSet<(Register, u64)>,
     kept_result: HashSet<(Register, u64)>,
+    /// The variables that the runtime is told of, and of what each call that does so tells it, by its place.
+    variables: Vec<u64>,
+    tells: HashMap<usize, Told>,
     infos: InstructionInfoFactory,
     /// Whether there is a variable at an address that is not constant.
     may_change: &'b dyn Fn(u64) -> bool,
@@ -211,8 +285,31 @@ impl<'b> Function<'b> {
             instruction.mnemonic() == Mnemonic::Mov
                 && (instruction.op0_register(), instruction.op1_register()) == (Register::RBP, Register::RSP)
         };
+        let targets: HashSet<u64> = body.iter().map(|(one, _)| one.near_branch_target()).collect();
+        let mut variables = Vec::new();
+        let mut tells = HashMap::new();
+        for (place, _) in body
+            .iter()
+            .enumerate()
+            .filter(|(_, (_, calls))| *calls == Calls::Telling)
+        {
+            let told = match named(&body[..=place], &targets) {
+                None => Told::ELSE,
+                Some(variable) => {
+                    let known = variables.iter().position(|&other| other == variable);
+                    let number = known.unwrap_or(variables.len());
+                    if number == variables.len() {
+                        variables.push(variable);
+                    }
+                    Told::of_variable(number)
+                }
+            };
+            tells.insert(place, told);
+        }
         Function {
             body,
+            variables,
+            tells,
             places: (0..).zip(body).map(|(place, (one, _))| (one.ip(), place)).collect(),
             has_frame_pointer: body.iter().any(is_set),
             kept_own: HashSet::new(),
@@ -232,7 +329,7 @@ impl<'b> Function<'b> {
         let anything = May {
             own: Set(u16::MAX),
             result: Set(u16::MAX),
-            told: true,
+            told: Told::ELSE,
         };
         let mut open = vec![(0, entry)];
         // Where nothing known leads to: a landing pad, or a case of a switch.
@@ -276,7 +373,7 @@ impl<'b> Function<'b> {
     /// What may be so where an instruction leads.
     fn follow(&mut self, place: usize, may: May) -> Vec<(usize, May)> {
         let (instruction, calls) = &self.body[place];
-        let after = self.after(instruction, *calls, may);
+        let after = self.after(place, instruction, *calls, may);
         let next = (place + 1 < self.body.len()).then_some(place + 1);
         let target = || self.places.get(&instruction.near_branch_target()).copied();
         let to = match instruction.flow_control() {
@@ -299,7 +396,7 @@ impl<'b> Function<'b> {
         is_slot.then(|| (instruction.memory_base(), instruction.memory_displacement64()))
     }
 
-    fn after(&mut self, instruction: &Instruction, calls: Calls, may: May) -> May {
+    fn after(&mut self, place: usize, instruction: &Instruction, calls: Calls, may: May) -> May {
         let mut after = may;
         if calls != Calls::Nothing {
             // What a function returns, it may have been given, or have made.
@@ -313,8 +410,8 @@ impl<'b> Function<'b> {
                 matches!(calls, Calls::Other(_)) && may.result.has(Register::RDI),
             );
             match calls {
-                Calls::Telling => after.told = true,
-                Calls::Other(_) | Calls::Reader(_) => after.told = false,
+                Calls::Telling => after.told.0 |= self.tells[&place].0,
+                Calls::Other(_) | Calls::Reader(_) => after.told = Told::default(),
                 Calls::Runtime | Calls::Operation | Calls::Nothing => {}
             }
             return after;
@@ -403,6 +500,17 @@ impl<'b> Function<'b> {
         after
     }
 
+    /// Whether what the runtime was told of may be an access: it is none of a variable, or of one that it was told of.
+    fn may_be_told(&self, told: Told, used: &UsedMemory) -> bool {
+        let is_named = matches!(used.base(), Register::None | Register::RIP) && used.index() == Register::None;
+        let mut variables = self.variables.iter().enumerate();
+        !is_named
+            || variables.any(|(number, &variable)| {
+                let offset = used.displacement().wrapping_sub(variable);
+                told.has(Told::of_variable(number)) && offset < MOST_TOLD
+            })
+    }
+
     fn judge(mut self, before: &[Option<May>]) -> Found {
         let mut found = Found::default();
         let mut by_result = false;
@@ -432,14 +540,18 @@ impl<'b> Function<'b> {
                 returns = true;
                 returns_result &= may.result.has(Register::RAX);
             }
-            if may.told
+            let is_direct = DIRECT.contains(&instruction.mnemonic());
+            if (may.told.has(Told::ELSE) && !is_direct)
                 || matches!(instruction.mnemonic(), Mnemonic::Lea | Mnemonic::Nop)
                 || instruction.flow_control() != FlowControl::Next
             {
                 continue;
             }
             let has_frame_pointer = self.has_frame_pointer;
-            for used in self.infos.info(instruction).used_memory() {
+            for used in &self.infos.info(instruction).used_memory().to_vec() {
+                if may.told != Told::default() && !is_direct && self.may_be_told(may.told, used) {
+                    continue;
+                }
                 match whose(used, may, has_frame_pointer, self.may_change) {
                     Whose::Own => {}
                     Whose::Result => by_result = true,

@@ -75,6 +75,35 @@ fn nothing_races_with_tasks_that_were_waited_for() {
 }
 
 #[test]
+fn who_wakes_is_said_in_a_long_prefix_too() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/session/programs/three_waiters.c");
+    let program = Program::compile("three-waiters", &source, &[]);
+    let mut command = witness();
+    command.args(["record", "-o", "waiters.bin", "--"]).arg(program.file());
+    run(&program.folder, &mut command).unwrap().expect(&[0]).unwrap();
+    // 70 is an internal error: a schedule that the checker rejects.
+    let mut command = witness();
+    command.args(["analyze", "waiters.bin"]);
+    let outcome = run(&program.folder, &mut command).unwrap().expect(&[66]).unwrap();
+    assert!(outcome.stdout.contains("1 data race witnessed"), "{}", outcome.stdout);
+}
+
+#[test]
+fn tasks_whose_event_another_thread_fulfills_are_waited_for() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/session/programs/fulfilled.c");
+    let program = Program::compile("explore-fulfilled", &source, &["-fopenmp".to_owned()]);
+    for case in ["t", "p", "u"] {
+        let mut command = witness();
+        command.args(["explore", "--time-limit", "20", "-o", case, "--"]);
+        let outcome = run(&program.folder, command.arg(program.file()).arg(case)).unwrap();
+        let stdout = outcome.expect(&[3]).unwrap().stdout;
+        for wrong in ["FOUND: deadlock", "FOUND: the program", "(witnessed)"] {
+            assert!(!stdout.contains(wrong), "{case}: {stdout}");
+        }
+    }
+}
+
+#[test]
 fn futexes_pass_on_wake_ups_as_the_kernel_does() {
     let (program, _) = explore("futexes", "session/programs/futex_operations.c", &[], &["m"]);
     let of = |case: &str| {

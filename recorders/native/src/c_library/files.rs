@@ -499,7 +499,7 @@ library! {
     epoll_create1(flags: c_int) -> c_int, "rsi": system {} (file, pc) { file = as_recorded(file, pc); channels::polls(file, pc); }
     socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int, "rcx": system {} (file, pc) { file = as_recorded(file, pc); channels::is_socket(file, pc); }
     shutdown(file: c_int, how: c_int) -> c_int, "rdx": (system file) { channels::sends(file, 0, pc); } (result, pc) {}
-    close(file: c_int) -> c_int, "rsi": (closes file) { channels::closes(file, pc); } (result, pc) {}
+    close(file: c_int) -> c_int, "rsi": (closes file) { shared::gives_back_locks(file, pc); channels::closes(file, pc); } (result, pc) {}
     dup(from: c_int) -> c_int, "rsi": (system from) {} (to, pc) { to = as_recorded(to, pc); channels::copied(from, to, pc); }
     dup2(from: c_int, to: c_int) -> c_int, "rdx": (system from) {
         let was_open = from == to || channels::replaces(to, pc);
@@ -508,15 +508,15 @@ library! {
         let was_open = from == to || channels::replaces(to, pc);
     } (result, pc) { channels::replaced(from, result, was_open, pc); }
     fcntl(file: c_int, command: c_int, argument: usize) -> c_int, "rcx": (system file) {
-        if is_lock(command) { shared::operates(shared::file(file), pc); }
+        if is_lock(command) { shared::locks(file, pc); }
     } (result, pc) {
-        if is_lock(command) { shared::operates(shared::file(file), pc); }
+        if is_lock(command) { shared::locks(file, pc); }
         if is_copy(command) { result = as_recorded(result, pc); channels::copied(file, result, pc); }
     }
     fcntl64(file: c_int, command: c_int, argument: usize) -> c_int, "rcx": (system file) {
-        if is_lock(command) { shared::operates(shared::file(file), pc); }
+        if is_lock(command) { shared::locks(file, pc); }
     } (result, pc) {
-        if is_lock(command) { shared::operates(shared::file(file), pc); }
+        if is_lock(command) { shared::locks(file, pc); }
         if is_copy(command) { result = as_recorded(result, pc); channels::copied(file, result, pc); }
     }
     sendmmsg(file: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int, "r8": (output file flags) {

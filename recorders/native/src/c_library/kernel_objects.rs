@@ -166,7 +166,7 @@ library! {
     } (result, pc) { if result == 0 { writes(to.cast_const(), size_of::<mq_attr>(), pc); } }
     flock(file: c_int, operation: c_int) -> c_int, "rdx": (patient attempt object) {
         let object = shared::file(file);
-        shared::operates(object, pc);
+        shared::locks(file, pc);
         let error = if operation & libc::LOCK_NB == 0 { libc::EWOULDBLOCK } else { NO_ERROR };
         let attempt = || unless_it_waits(flock(file, operation | libc::LOCK_NB), error);
     } (result, pc) { shared::operates(object, pc); }

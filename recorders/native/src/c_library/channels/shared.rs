@@ -16,6 +16,8 @@ use crate::runtime::guard::{RuntimeGuard, restore_errno};
 use crate::scheduling::thread::{Woken, slot};
 use crate::scheduling::{baton, clocks, plan};
 use core::mem::MaybeUninit;
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, dev_t, ino_t, stat};
 
 /// One object.
@@ -118,6 +120,22 @@ pub fn operates(object: Shared, pc: usize) {
     }
     with(Some(queue_of(object)), |number, queue| queue.count(number, pc));
     baton::wake(key(object), usize::MAX);
+}
+
+/// Whether a thread ever locked an open file: whoever closes one may give back a lock.
+static ANY_LOCKED: AtomicBool = AtomicBool::new(false);
+
+/// The calling thread, which is inside, operates on the locks of an open file.
+pub fn locks(file: c_int, pc: usize) {
+    ANY_LOCKED.store(true, Relaxed);
+    operates(self::file(file), pc);
+}
+
+/// It is about to close a descriptor, which gives back the locks of the open file if no other one leads there.
+pub fn gives_back_locks(file: c_int, pc: usize) {
+    if ANY_LOCKED.load(Relaxed) && is_regular(file) {
+        operates(self::file(file), pc);
+    }
 }
 
 /// Makes a call that may wait for what others do to an object: with the baton as soon as `attempt`, which does not

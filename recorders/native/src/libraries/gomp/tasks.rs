@@ -6,20 +6,20 @@
 use super::depend::{self, Table};
 use super::team::{Member, Team};
 use super::{Outlined, block, member};
-use crate::events::pending;
+use crate::events::{pending, variable};
 use crate::libraries::entry::entries;
 use crate::libraries::order;
 use crate::platform::memory;
 use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::thread::NEVER;
 use crate::scheduling::{baton, plan};
-use core::cell::{Cell, RefCell};
+use core::cell::{Cell, OnceCell, RefCell};
 use core::ffi::{c_long, c_uint, c_void};
 use core::ptr;
 use libc::c_int;
 use recorder_ring::plan::kind;
 use recorder_ring::{Record, Waits};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::vec::Vec;
 
 /// How a task copies the variables that it has for itself.
@@ -54,11 +54,21 @@ pub struct Task {
     pub successors: RefCell<Vec<Rc<Task>>>,
     /// What its own tasks depend on.
     pub table: RefCell<Table>,
-    /// It is not completed before its event is fulfilled, and whether it was; whether it was executed.
-    detached: Cell<bool>,
-    fulfilled: Cell<bool>,
-    executed: Cell<bool>,
+    /// If it is completed only when its event is fulfilled, too.
+    detached: OnceCell<Detached>,
 }
+
+/// A task that is completed when it was executed and its event was fulfilled, whichever comes first.
+struct Detached {
+    /// Where it is awaited: whoever fulfills the event may be in another team, or in none.
+    team: Weak<Team>,
+    /// The variable that says how much of that is done, and how much is.
+    variable: u64,
+    parts: Cell<u64>,
+}
+
+/// What it is when both are done.
+const BOTH: u64 = 2;
 
 /// Tasks that are waited for together.
 pub struct Group {
@@ -91,9 +101,7 @@ impl Task {
             blockers: Cell::new(0),
             successors: RefCell::default(),
             table: RefCell::default(),
-            detached: Cell::new(false),
-            fulfilled: Cell::new(false),
-            executed: Cell::new(false),
+            detached: OnceCell::new(),
         }
     }
 
@@ -159,7 +167,11 @@ pub unsafe fn create(
     }
     let task = Rc::new(task);
     if body.flags & DETACH != 0 {
-        task.detached.set(true);
+        task.detached.get_or_init(|| Detached {
+            team: Rc::downgrade(&member.team),
+            variable: order::variable(),
+            parts: Cell::new(0),
+        });
         // SAFETY: the program's own variables, which get the event; it keeps the task until it is fulfilled.
         unsafe {
             let handle = Rc::into_raw(task.clone()).cast_mut().cast::<c_void>();
@@ -180,9 +192,11 @@ pub unsafe fn create(
     if !waits {
         await_before(inside, member, &task, pc);
         execute(inside, member, &task);
-        task.executed.set(true);
-        if !task.detached.get() || task.fulfilled.get() {
-            complete(inside, &member.team, &task, pc);
+        come_to_part(inside, &member.team, &task, pc);
+        if let Some(detached) = task.detached.get() {
+            let key = key_of(&*task);
+            help(inside, member, key, || task.is_over.get(), |_| false, pc);
+            variable::load(detached.variable, BOTH, pc);
         }
         return;
     }
@@ -246,9 +260,22 @@ pub fn run(inside: &RuntimeGuard, member: &Member, task: &Rc<Task>, pc: usize) {
         order::find_set(done, pc);
     }
     execute(inside, member, task);
-    task.executed.set(true);
-    if !task.detached.get() || task.fulfilled.get() {
-        complete(inside, &member.team, task, pc);
+    come_to_part(inside, &member.team, task, pc);
+}
+
+/// A task was executed, or its event was fulfilled: it is completed unless the other is still to come.
+fn come_to_part(inside: &RuntimeGuard, team: &Team, task: &Task, pc: usize) {
+    let Some(detached) = task.detached.get() else {
+        complete(inside, team, task, pc);
+        return;
+    };
+    inside.await_turn();
+    let before = detached.parts.get();
+    detached.parts.set(before + 1);
+    variable::step(detached.variable, before, pc);
+    if before + 1 == BOTH {
+        complete(inside, team, task, pc);
+        baton::wake(key_of(task), usize::MAX);
     }
 }
 
@@ -420,9 +447,8 @@ entries! {
     GOMP_taskgroup_end() -> (), reg "rdi": |inside, pc| { end_group(&inside, &member(&inside), pc); }
     omp_fulfill_event(event: *mut c_void) -> (), reg "rsi": |inside, pc| {
         let task = Rc::from_raw(event.cast_const().cast::<Task>());
-        task.fulfilled.set(true);
-        if task.executed.get() {
-            complete(&inside, &member(&inside).team, &task, pc);
+        if let Some(team) = task.detached.get().and_then(|detached| detached.team.upgrade()) {
+            come_to_part(&inside, &team, &task, pc);
         }
     }
     GOMP_taskgroup_reduction_register(_data: *mut usize) -> (), reg "rsi": |inside, pc| {
