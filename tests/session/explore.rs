@@ -139,6 +139,14 @@ fn what_calls_do_depends_on_who_comes_first() {
 }
 
 #[test]
+fn what_threads_return_is_seen_by_who_joins_them() {
+    let (_, outcome) = explore("returned", "session/programs/returned.c", &[], &[]);
+    let outcome = outcome.expect(&[68]).unwrap();
+    assert!(outcome.stdout.contains("FOUND: the program "), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("\nEXHAUSTED: "), "{}", outcome.stdout);
+}
+
+#[test]
 fn the_number_of_a_key_depends_on_who_comes_first() {
     let (_, outcome) = explore("numbers-of-keys", "session/programs/numbers_of_keys.c", &[], &[]);
     let outcome = outcome.expect(&[66]).unwrap();

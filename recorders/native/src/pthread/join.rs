@@ -1,6 +1,6 @@
 //! Waiting for the end of a thread.
 
-use super::{deadline, failed_join, reads_time};
+use super::{deadline, failed_join, reads_time, thread};
 use crate::events::pending;
 use crate::events::picture::export_shown;
 use crate::platform::real;
@@ -55,6 +55,8 @@ unsafe fn join_until(
             attempt: deadline != NEVER,
         });
         if !value.is_null() {
+            // SAFETY: the C library has written there.
+            thread::see_result(child, unsafe { value.read() }, pc);
             pending::write_range_now(value as usize, size_of::<*mut c_void>(), pc);
         }
         failed_join::settle(handle, pc);

@@ -2,7 +2,7 @@
 
 use super::{failed_join, fibers, mutex, stack};
 use crate::events::variable::SEQUENTIALLY_CONSISTENT;
-use crate::events::{images, modules, pending};
+use crate::events::{images, modules, pending, variable};
 use crate::platform::export::export;
 use crate::platform::memory::NOBODYS;
 use crate::platform::real::{self, Routine};
@@ -208,9 +208,38 @@ unsafe extern "C-unwind" fn run(thread: *mut c_void) -> *mut c_void {
     let (routine, argument) = (thread.routine.get(), thread.argument.get());
     thread.busy.store(0, Relaxed);
     match routine {
-        // SAFETY: the program's own routine and argument.
-        Some(routine) => unsafe { routine(argument) },
+        Some(routine) => {
+            // SAFETY: the program's own routine and argument.
+            let result = unsafe { routine(argument) };
+            leave_result(result);
+            result
+        }
         None => ptr::null_mut(),
+    }
+}
+
+/// The variable of the runtime's own that holds what a thread returns to whoever joins it: null at first.
+fn variable_of_result(thread: &Thread) -> u64 {
+    NOBODYS | 1 << 52 | u64::from(thread.index.get()) << 3
+}
+
+/// The calling thread ends with a result. It depends on what the thread did, so whoever joins it sees it as one sees what
+/// a variable holds.
+fn leave_result(result: *mut c_void) {
+    if result.is_null() {
+        return;
+    }
+    if let Some(inside) = RuntimeGuard::enter() {
+        inside.result.set(result as u64);
+        variable::store(variable_of_result(inside.thread()), result as u64, 0);
+    }
+}
+
+/// The calling thread has joined another one, and is about to get its result.
+pub fn see_result(child: &Thread, result: *mut c_void, pc: usize) {
+    // What it ended with otherwise is its own business: it was cancelled, say.
+    if result as u64 == child.result.get() {
+        variable::load(variable_of_result(child), result as u64, pc);
     }
 }
 

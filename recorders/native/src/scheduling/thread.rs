@@ -70,6 +70,8 @@ record! {
         /// `pthread_self()`; 0 when joined.
         pub handle: Cell<libc::pthread_t> = Cell::new(0),
         pub detached: Cell<bool> = Cell::new(false),
+        /// What it has returned to whoever joins it.
+        pub result: Cell<u64> = Cell::new(0),
         pub routine: Cell<Option<Routine>> = Cell::new(None),
         pub argument: Cell<*mut c_void> = Cell::new(ptr::null_mut()),
         /// The signals that it blocks from its start on, by its creator's wish.
