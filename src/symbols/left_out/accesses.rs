@@ -1,89 +1,12 @@
-//! What instrumented code does that nobody records.
-//!
-//! *Structures by value.* gcc calls the runtime for the loads and stores of assignments, not for those of calls: `use(shared)` and
-//! `shared = make()` are not recorded where a structure is concerned. They are found in the machine code. gcc puts the
-//! runtime's call right before the statement that accesses memory, and no access crosses a call. So one for which the
-//! runtime was not called since another function was is not recorded, nor one of a variable, where it was called for
-//! other variables alone; and neither is what a function leaves where its caller wants the structure that it returns.
-//!
-//! *What libraries read.* Some functions read what their argument points to, and are not recorded.
-//!
-//! *Instructions* that ask the kernel, a clock or a source of random numbers.
+//! One function: which of its accesses the runtime is not told of.
 //!
 //! What nobody else sees does not count: a function's own frame, memory that a function it called has just handed out,
 //! and the place of its own result. The registers that point there are followed along all paths through the function;
 //! where one may, the access is not reported.
 
-use super::machine_code::{INSTRUMENTATION, Instructions, KEPT, MachineCode, Transfer, records, stubs};
-use super::module::demangled;
-use super::read_file;
-use super::uninstrumented::variables;
-use crate::assembly::STUB;
+use super::super::machine_code::KEPT;
 use hashbrown::{HashMap, HashSet};
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, UsedMemory};
-use object::{Object, ObjectSection, ObjectSymbol};
-use trace_format::Tables;
-
-/// The functions of the runtime that are told of an access, as their names go on.
-const TOLD: [&str; 5] = ["read", "write", "unaligned_", "volatile_", "vptr_"];
-
-/// Functions that the compiler calls for a single operation, before and behind whose call an access may stand, as their
-/// names begin.
-const OPERATIONS: [&str; 14] = [
-    "__add", "__ashl", "__ashr", "__div", "__eq", "__extend", "__fix", "__float", "__lshr", "__mod", "__mul", "__pop",
-    "__trunc", "__u",
-];
-
-/// Functions of the C library that write nothing, as its headers say, so that the compiler may load behind their call
-/// what it could have loaded before.
-const PURE: [&str; 28] = [
-    "__ctype_b_loc",
-    "__ctype_tolower_loc",
-    "__ctype_toupper_loc",
-    "__errno_location",
-    "abs",
-    "atof",
-    "atoi",
-    "atol",
-    "atoll",
-    "index",
-    "memchr",
-    "memcmp",
-    "memmem",
-    "memrchr",
-    "pthread_equal",
-    "pthread_self",
-    "rindex",
-    "strcasecmp",
-    "strchr",
-    "strcmp",
-    "strcspn",
-    "strlen",
-    "strncasecmp",
-    "strncmp",
-    "strnlen",
-    "strrchr",
-    "strspn",
-    "strstr",
-];
-
-/// Functions that read what an argument points to and are not recorded: of C++'s streams, as their names begin and go on,
-/// and of C. (Those that set an attribute write it.)
-const READERS: [(&str, &str, Register); 13] = [
-    ("_ZNSo5write", "", Register::RSI),
-    ("_ZSt16__ostream_insert", "", Register::RSI),
-    ("_ZStls", "PKc", Register::RSI),
-    ("_ZStls", "basic_string", Register::RSI),
-    ("perror", "", Register::RDI),
-    ("clock_nanosleep", "", Register::RDX),
-    ("nanosleep", "", Register::RDI),
-    ("pthread_", "attr_", Register::RDI),
-    ("pthread_barrier_init", "", Register::RSI),
-    ("pthread_cond_init", "", Register::RSI),
-    ("pthread_create", "", Register::RSI),
-    ("pthread_mutex_init", "", Register::RSI),
-    ("pthread_rwlock_init", "", Register::RSI),
-];
 
 /// Stores past the caches and of whole lines, which compilers make where the program says so, after they have instrumented
 /// the rest.
@@ -111,16 +34,6 @@ const ASKING: [Mnemonic; 6] = [
     Mnemonic::Rdtscp,
     Mnemonic::Syscall,
 ];
-
-/// The register by which such a function gets its argument.
-fn reader(name: &str) -> Option<Register> {
-    let is_it = |&&(begin, then, _): &&(&str, &str, Register)| name.starts_with(begin) && name.contains(then);
-    READERS.iter().find(is_it).map(|&(.., register)| register)
-}
-
-/// Functions of the C++ library, as their names begin, that only access by value what is one thread's alone, unless
-/// threads race for the object itself.
-const OF_LIBRARY: [&str; 3] = ["std::error_code::", "std::error_condition::", "std::thread::joinable"];
 
 /// Registers, a bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -228,7 +141,7 @@ fn named(before: &[(Instruction, Calls)], targets: &HashSet<u64>) -> Option<u64>
 
 /// What an instruction leaves the function for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Calls {
+pub(super) enum Calls {
     Nothing,
     /// The runtime, to tell it of an access.
     Telling,
@@ -243,27 +156,27 @@ enum Calls {
 }
 
 /// A function's instructions.
-type Body = Vec<(Instruction, Calls)>;
+pub(super) type Body = Vec<(Instruction, Calls)>;
 
 /// What was found of a function.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Found {
+pub(super) struct Found {
     /// It accesses what others may see, unrecorded.
-    unrecorded: bool,
+    pub(super) unrecorded: bool,
     /// It leaves its result where its caller wants it, unrecorded.
-    fills_result: bool,
+    pub(super) fills_result: bool,
     /// The functions of this module that may leave their results for it in what others may see.
-    fills: Vec<u64>,
+    pub(super) fills: Vec<u64>,
     /// Those that may do so where its caller wants its own result.
-    passes: Vec<u64>,
+    pub(super) passes: Vec<u64>,
     /// It lets a library read what others may see.
-    lets_read: bool,
+    pub(super) lets_read: bool,
     /// It has instructions whose results do not depend on the program alone.
-    asks_machine: bool,
+    pub(super) asks_machine: bool,
 }
 
 /// A function, as it is gone over.
-struct Function<'b> {
+pub(super) struct Function<'b> {
     body: &'b [(Instruction, Calls)],
     /// Where each instruction stands in the body.
     places: HashMap<u64, usize>,
@@ -280,7 +193,7 @@ struct Function<'b> {
 }
 
 impl<'b> Function<'b> {
-    fn new(body: &'b [(Instruction, Calls)], may_change: &'b dyn Fn(u64) -> bool) -> Function<'b> {
+    pub(super) fn new(body: &'b [(Instruction, Calls)], may_change: &'b dyn Fn(u64) -> bool) -> Function<'b> {
         let is_set = |(instruction, _): &(Instruction, Calls)| {
             instruction.mnemonic() == Mnemonic::Mov
                 && (instruction.op0_register(), instruction.op1_register()) == (Register::RBP, Register::RSP)
@@ -320,7 +233,7 @@ impl<'b> Function<'b> {
     }
 
     /// Goes over the function until nothing more is learned, then over all that it accesses.
-    fn find(mut self) -> Found {
+    pub(super) fn find(mut self) -> Found {
         let mut before: Vec<Option<May>> = vec![None; self.body.len()];
         let entry = May {
             result: Set::of(&[Register::RDI]),
@@ -596,185 +509,5 @@ fn whose(used: &UsedMemory, may: May, has_frame_pointer: bool, may_change: &dyn 
     match registers.iter().any(|&register| may.result.has(register)) {
         true => Whose::Result,
         false => Whose::Others,
-    }
-}
-
-/// The functions of instrumented modules that do what nobody records.
-#[derive(Clone, Debug, Default)]
-pub struct LeftOut {
-    /// They pass or return structures by value in memory that others may see, in code of gcc.
-    pub by_value: Vec<String>,
-    /// They let functions of libraries read memory that others may see.
-    pub read_by_libraries: Vec<String>,
-    /// They have instructions that ask the kernel, a clock or a source of random numbers.
-    pub instructions: Vec<String>,
-}
-
-impl LeftOut {
-    /// `None` if a module cannot be read.
-    #[must_use]
-    pub fn of(tables: &Tables) -> Option<LeftOut> {
-        let mut all = LeftOut::default();
-        for module in tables.modules.iter().filter(|module| module.path.starts_with('/')) {
-            let bytes = read_file(&module.path).ok()?;
-            let file = object::File::parse(&*bytes).ok()?;
-            let code = MachineCode::of(&file);
-            if code.is_instrumented() {
-                all.add(&file, &code);
-            }
-        }
-        for names in [&mut all.by_value, &mut all.read_by_libraries, &mut all.instructions] {
-            names.sort_unstable();
-            names.dedup();
-        }
-        Some(all)
-    }
-
-    fn add(&mut self, file: &object::File<'_>, code: &MachineCode<'_>) {
-        let known = Known::of(file, code);
-        let changes = variables(file);
-        let may_change = |address: u64| changes.iter().any(|&(start, end)| (start..end).contains(&address));
-        let mut unrecorded = HashSet::new();
-        let mut fills_result = HashSet::new();
-        let (mut fills, mut passes) = (Vec::new(), Vec::new());
-        let (mut let_read, mut ask) = (HashSet::new(), HashSet::new());
-        for (start, body) in bodies(code, &known) {
-            if known.others.contains(&start) {
-                continue;
-            }
-            let is_told = |(_, calls): &(Instruction, Calls)| matches!(calls, Calls::Telling | Calls::Runtime);
-            let found = Function::new(&body, &may_change).find();
-            if found.fills_result {
-                fills_result.insert(start);
-            }
-            passes.extend(found.passes.into_iter().map(|passed| (start, passed)));
-            let_read.extend(found.lets_read.then_some(start));
-            ask.extend(found.asks_machine.then_some(start));
-            if body.iter().any(is_told) {
-                unrecorded.extend(found.unrecorded.then_some(start));
-                fills.extend(found.fills.into_iter().map(|filled| (start, filled)));
-            }
-        }
-        // Who returns what another function returns leaves it there as well.
-        let mut filling = 0;
-        while std::mem::replace(&mut filling, fills_result.len()) < fills_result.len() {
-            let further = passes.iter().filter(|(_, passed)| fills_result.contains(passed));
-            let further: Vec<u64> = further.map(|&(start, _)| start).collect();
-            fills_result.extend(further);
-        }
-        let fills = fills.into_iter().filter(|(_, filled)| fills_result.contains(filled));
-        unrecorded.extend(fills.map(|(start, _)| start));
-        if is_of_gcc(file) {
-            let names = names(file, &unrecorded).into_iter();
-            let is_of_library = |name: &String| OF_LIBRARY.iter().any(|begin| name.starts_with(begin));
-            self.by_value.extend(names.filter(|name| !is_of_library(name)));
-        }
-        self.read_by_libraries.extend(names(file, &let_read));
-        self.instructions.extend(names(file, &ask));
-    }
-}
-
-/// The names of functions that begin there.
-fn names(file: &object::File<'_>, functions: &HashSet<u64>) -> Vec<String> {
-    let symbols = file.symbols().chain(file.dynamic_symbols());
-    let named = symbols.filter(|symbol| functions.contains(&symbol.address()));
-    let names: HashSet<&str> = named.filter_map(|symbol| symbol.name().ok()).collect();
-    names.into_iter().map(demangled).collect()
-}
-
-/// Whether gcc alone has compiled a module, as compilers note.
-fn is_of_gcc(file: &object::File<'_>) -> bool {
-    let notes = file.section_by_name(".comment");
-    let Some(notes) = notes.and_then(|section| section.uncompressed_data().ok()) else {
-        return false;
-    };
-    let mut notes = notes.split(|&byte| byte == 0).filter(|note| !note.is_empty());
-    notes.all(|note| note.starts_with(b"GCC:"))
-}
-
-/// Functions of a module that are known by name, by where they begin.
-struct Known {
-    /// Those that tell the runtime of an access.
-    telling: HashSet<u64>,
-    /// Those behind which an access may stand that the runtime was told of before.
-    operations: HashSet<u64>,
-    /// Stubs that lead to functions which read what an argument points to.
-    readers: HashMap<u64, Register>,
-    /// What is no function of the program's: pieces of functions that the compiler has put elsewhere, since they are
-    /// seldom executed, of which it is not known what they begin with, and what is linked to each module.
-    others: HashSet<u64>,
-}
-
-impl Known {
-    fn of(file: &object::File<'_>, code: &MachineCode<'_>) -> Known {
-        let named = |is_it: &dyn Fn(&str) -> bool| -> HashSet<u64> {
-            let symbols = file.symbols().chain(file.dynamic_symbols());
-            let symbols = symbols.filter(|symbol| symbol.name().is_ok_and(is_it));
-            symbols.map(|symbol| symbol.address()).collect()
-        };
-        let is_operation = |name: &str| OPERATIONS.iter().any(|operation| name.starts_with(operation));
-        let pure = stubs(file, &code.slots, &|name| PURE.contains(&name));
-        let readers = stubs(file, &code.slots, &|name| reader(name).is_some());
-        let readers = readers
-            .into_iter()
-            .filter_map(|(stub, name)| Some((stub, reader(&name)?)));
-        Known {
-            readers: readers.collect(),
-            telling: named(&|name| name == STUB),
-            operations: named(&is_operation).into_iter().chain(pure.into_keys()).collect(),
-            others: named(&|name| name.contains(".cold") || ["_init", "_fini"].contains(&name)),
-        }
-    }
-}
-
-/// The functions of a module, each with where it begins.
-fn bodies(code: &MachineCode<'_>, known: &Known) -> Vec<(u64, Body)> {
-    let mut bodies: Vec<(u64, Body)> = Vec::new();
-    let mut within = (0, 0);
-    for &(start, bytes) in &code.sections {
-        for instruction in Instructions::of(start, bytes, &code.functions) {
-            let at = instruction.ip();
-            if !(within.0..within.1).contains(&at) {
-                let below = code.functions.partition_point(|&(start, _)| start <= at);
-                match below.checked_sub(1).map(|last| code.functions[last]) {
-                    Some(function) if at < function.1 => {
-                        within = function;
-                        bodies.push((function.0, Vec::new()));
-                    }
-                    _ => continue,
-                }
-            }
-            let (_, body) = bodies.last_mut().expect("one was begun");
-            body.push((instruction, calls(&instruction, code, within, known)));
-        }
-    }
-    bodies
-}
-
-/// What an instruction of a function leaves it for.
-fn calls(instruction: &Instruction, code: &MachineCode<'_>, within: (u64, u64), known: &Known) -> Calls {
-    let transfer = Transfer::of(instruction, &code.slots);
-    let is_call = instruction.mnemonic() == Mnemonic::Call;
-    let leaves = transfer.direct.is_some_and(|to| !(within.0..within.1).contains(&to)) || transfer.slot.is_some();
-    if !is_call && !leaves {
-        return Calls::Nothing;
-    }
-    let name = transfer
-        .direct
-        .and_then(|direct| code.to_runtime.get(&direct))
-        .or(transfer.slot);
-    let is_telling = |rest: &str| TOLD.iter().any(|told| rest.starts_with(told));
-    let leads_to = |to: &HashSet<u64>| transfer.direct.is_some_and(|direct| to.contains(&direct));
-    match name.filter(|name| records(name)) {
-        Some(name) if name.strip_prefix(INSTRUMENTATION).is_none_or(is_telling) => Calls::Telling,
-        Some(_) => Calls::Runtime,
-        None if leads_to(&known.telling) => Calls::Telling,
-        None if leads_to(&known.operations) => Calls::Operation,
-        None if transfer.slot.is_some_and(|name| PURE.contains(&name.as_str())) => Calls::Operation,
-        None => {
-            let by_stub = transfer.direct.and_then(|direct| known.readers.get(&direct).copied());
-            let read = by_stub.or_else(|| transfer.slot.and_then(|name| reader(name)));
-            read.map_or(Calls::Other(transfer.direct), Calls::Reader)
-        }
     }
 }
