@@ -228,13 +228,8 @@ impl Call {
             }
             // Somebody may have moved it to another word.
             take_off(thread.key.get(), ticket, pc);
-            match woken {
-                Woken::Restart if deadline == NEVER => {}
-                Woken::Deadline => {
-                    clocks::waited_until(deadline);
-                    return fail(libc::ETIMEDOUT);
-                }
-                _ => return fail(libc::EINTR),
+            if let Some(failed) = gave_up(woken, deadline) {
+                return failed;
             }
         }
     }
@@ -425,13 +420,8 @@ fn wait_for_several(
             return thread.futex.woken_at.get() as c_long;
         }
         distinct(all).for_each(|word| take_off(word, ticket, pc));
-        match woken {
-            Woken::Restart if deadline == NEVER => {}
-            Woken::Deadline => {
-                clocks::waited_until(deadline);
-                return fail(libc::ETIMEDOUT);
-            }
-            _ => return fail(libc::EINTR),
+        if let Some(failed) = gave_up(woken, deadline) {
+            return failed;
         }
     }
 }
@@ -442,6 +432,18 @@ fn block(thread: &'static Thread, key: usize, deadline: i64) -> Woken {
     let woken = baton::block(thread, key, deadline);
     thread.interruptible.set(false);
     woken
+}
+
+/// What a wait returns that nobody woke; `None` if it begins again, which only signal handlers interrupted.
+fn gave_up(woken: Woken, deadline: i64) -> Option<c_long> {
+    match woken {
+        Woken::Restart if deadline == NEVER => None,
+        Woken::Deadline => {
+            clocks::waited_until(deadline);
+            Some(fail(libc::ETIMEDOUT))
+        }
+        _ => Some(fail(libc::EINTR)),
+    }
 }
 
 /// Whether a `T` is where the program says that one is.
