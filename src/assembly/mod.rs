@@ -1,4 +1,4 @@
-//! Inline assembly, made to tell the recorder what it does to memory.
+//! Code of gcc, made to tell the recorder what nobody else tells it of memory.
 //!
 //! Compilers instrument no inline assembly, and many programs make their atomic operations of it: a lock that is taken by
 //! `lock cmpxchg` orders threads where no trace would show it, and the reads of what it stores would be pinned. gcc
@@ -6,55 +6,124 @@
 //! instruction whose access of memory is understood (`operation`); the call changes no register and no flag. What is
 //! not understood stays as it is: so does a whole statement that may do without a stack, or goes elsewhere.
 //!
+//! So do instructions of gcc's own that it has not instrumented (`left_out`).
+//!
 //! The runtime's side is `recorders/native/src/abi/assembly.rs`; what passes between is defined in
 //! [`recorder_ring::assembly`].
 
+mod left_out;
 mod operand;
 mod operation;
 mod statement;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
+pub use left_out::{Access, By, labelled_line};
 use recorder_ring::assembly::{Instruction, NAME, Operation};
 use statement::{Statement, statements};
 use std::fmt::Write;
 
-/// The text with calls in front of what inline assembly does to memory, or nothing if there are none to be made: it has
-/// no such assembly, or was not compiled with `-fsanitize=thread`.
+/// The text with a label in front of each line of the compiler's that may access memory ([`labelled_line`]), or nothing
+/// if it was not compiled with `-fsanitize=thread`, or not in a way that is understood.
 #[must_use]
-pub fn announced(text: &str) -> Option<String> {
+pub fn labelled(text: &str) -> Option<String> {
+    let mut to = String::with_capacity(text.len() + text.len() / 4);
+    each_line(text, &mut |part| {
+        if let Part::Compilers { number, line } = part {
+            left_out::label(number, line, &mut to);
+        }
+        to.push_str(part.text());
+    })?;
+    Some(to)
+}
+
+/// The text with calls in front of what inline assembly does to memory, and of the accesses that the compiler has left
+/// out, by the number of their line; or nothing if there are none to be made.
+#[must_use]
+pub fn announced(text: &str, accesses: &HashMap<usize, Vec<Access>>) -> Option<String> {
+    let mut to = String::with_capacity(text.len() + 4096);
+    let mut found = false;
+    each_line(text, &mut |part| match part {
+        Part::Inline { text, is_within } => found |= pass(text, is_within, &mut to),
+        Part::Compilers { number, line } => {
+            let accesses = accesses.get(&number).into_iter().flatten();
+            for announcement in accesses.flat_map(|access| left_out::announcements(line, access)) {
+                announce(&announcement, &mut to);
+                found = true;
+            }
+            to.push_str(line);
+        }
+        Part::Other(line) => to.push_str(line),
+    })?;
+    found.then(|| to + &stub())
+}
+
+/// A part of the text.
+#[derive(Clone, Copy, Debug)]
+enum Part<'t> {
+    /// A line of the compiler's within a function.
+    Compilers { number: usize, line: &'t str },
+    /// A statement of inline assembly, of one line or more.
+    Inline { text: &'t str, is_within: bool },
+    /// Another line.
+    Other(&'t str),
+}
+
+impl<'t> Part<'t> {
+    fn text(self) -> &'t str {
+        match self {
+            Part::Compilers { line: text, .. } | Part::Inline { text, .. } | Part::Other(text) => text,
+        }
+    }
+}
+
+/// Goes over the parts of a text; nothing if it is not instrumented, or not understood.
+fn each_line<'t>(text: &'t str, then: &mut dyn FnMut(Part<'t>)) -> Option<()> {
     // What gcc adds to every module that it instruments.
-    if !text.contains("__tsan_init") || !text.contains("#APP") {
+    if !text.contains("__tsan_init") {
         return None;
     }
-    let mut to = String::with_capacity(text.len() + 4096);
-    let (mut functions, mut within, mut found) = (Functions::default(), None, false);
-    let mut inline = String::new();
-    for line in text.split_inclusive('\n') {
+    let mut functions = Functions::default();
+    // Whether inline assembly is a function's, and where its statement begins.
+    let mut within: Option<(bool, usize)> = None;
+    let mut at = 0;
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let end = at + line.len();
         match line.trim_end() {
             // Its operands are in another order.
             ".intel_syntax" | "\t.intel_syntax noprefix" => return None,
             "#APP" => {
-                within = Some(functions.is_within());
-                to.push_str(line);
+                within = Some((functions.is_within(), end));
+                then(Part::Other(line));
             }
             // Each statement of the program's begins with its place, as a comment.
             marker if within.is_some() && (marker == "#NO_APP" || is_place(marker)) => {
-                found |= pass(&inline, within == Some(true), &mut to);
-                inline.clear();
-                to.push_str(line);
-                if marker == "#NO_APP" {
-                    within = None;
+                if let Some((is_within, begin)) = within {
+                    then(Part::Inline {
+                        text: &text[begin..at],
+                        is_within,
+                    });
+                    within = (marker != "#NO_APP").then_some((is_within, end));
                 }
+                then(Part::Other(line));
             }
-            _ if within.is_some() => inline.push_str(line),
+            _ if within.is_some() => {}
             other => {
                 functions.pass(other);
-                to.push_str(line);
+                then(match functions.is_within() {
+                    true => Part::Compilers { number, line },
+                    false => Part::Other(line),
+                });
             }
         }
+        at = end;
     }
-    found |= pass(&inline, within == Some(true), &mut to);
-    found.then(|| to + &stub())
+    if let Some((is_within, begin)) = within {
+        then(Part::Inline {
+            text: &text[begin..],
+            is_within,
+        });
+    }
+    Some(())
 }
 
 /// `# 12 "file.c" 1`

@@ -1,20 +1,24 @@
 //! `witness` under the name `as`: the assembler that gcc calls for `witness cc`.
 //!
 //! gcc finds it by `-B`, in a folder of the user's cache. It gives the system's assembler the same arguments, and a text in
-//! which inline assembly says what it does (`src/assembly`). Whatever it cannot do so, it leaves to that assembler alone.
+//! which inline assembly says what it does, and so do accesses that gcc has not instrumented (`src/assembly`). Whatever it cannot do so, it leaves to that assembler alone.
 
 use super::output::say;
 use anyhow::{Context, bail};
+use hashbrown::HashMap;
+use rustix::fs::{MemfdFlags, memfd_create};
 use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use witness::assembly::announced;
+use witness::assembly::{Access, announced, labelled, labelled_line};
 use witness::session;
+use witness::symbols::left_out_of;
 
 /// The name of the program that gcc looks for.
 const NAME: &str = "as";
@@ -62,13 +66,17 @@ fn assemble() -> anyhow::Result<ExitCode> {
                 .context("cannot read the standard input")?;
         }
     }
-    let run = |text: &[u8], quiet: bool| -> anyhow::Result<ExitCode> {
+    let run = |text: &[u8], quiet: bool, output: Option<&Path>| -> anyhow::Result<ExitCode> {
         let mut command = Command::new(&assembler);
         for (at, argument) in arguments.iter().enumerate() {
             // It reads its standard input where no file is named.
             if input != Input::File(at) {
                 command.arg(argument);
             }
+        }
+        if let Some(output) = output {
+            // The last one counts.
+            command.arg("-o").arg(output).stdout(Stdio::null());
         }
         command.stdin(Stdio::piped());
         if quiet {
@@ -83,18 +91,34 @@ fn assemble() -> anyhow::Result<ExitCode> {
         let status = child.wait().context("cannot wait for the assembler")?;
         Ok(ExitCode::from(status.code().map_or(1, |code| code as u8)))
     };
-    if let Some(text) = str::from_utf8(&bytes).ok().and_then(announced) {
-        if run(text.as_bytes(), true)? == ExitCode::SUCCESS {
-            return Ok(ExitCode::SUCCESS);
+    if let Ok(text) = str::from_utf8(&bytes) {
+        let left_out = labelled(text).and_then(|labelled| {
+            // Memory that the assembler inherits, under a name that no other process needs to know.
+            let object = memfd_create(NAME, MemfdFlags::empty()).ok()?;
+            let place = PathBuf::from(format!("/proc/self/fd/{}", object.as_raw_fd()));
+            let code = run(labelled.as_bytes(), true, Some(&place)).ok()?;
+            let object = (code == ExitCode::SUCCESS).then(|| fs::read(&place).ok())??;
+            left_out_of(&object)
+        });
+        let mut accesses: HashMap<usize, Vec<Access>> = HashMap::new();
+        for (label, access) in left_out.into_iter().flatten() {
+            if let Some(line) = labelled_line(&label) {
+                accesses.entry(line).or_default().push(access);
+            }
         }
-        // Then it is the program's fault, or ours; nobody shall fail to build for ours.
-        let code = run(&bytes, false)?;
-        if code == ExitCode::SUCCESS {
-            say!("witness: an inline assembly statement was not understood: what this file's do is not recorded");
+        if let Some(text) = announced(text, &accesses) {
+            if run(text.as_bytes(), true, None)? == ExitCode::SUCCESS {
+                return Ok(ExitCode::SUCCESS);
+            }
+            // Then it is the program's fault, or ours; nobody shall fail to build for ours.
+            let code = run(&bytes, false, None)?;
+            if code == ExitCode::SUCCESS {
+                say!("witness: an inline assembly statement was not understood: what this file's do is not recorded");
+            }
+            return Ok(code);
         }
-        return Ok(code);
     }
-    run(&bytes, false)
+    run(&bytes, false, None)
 }
 
 /// Where the text comes from.

@@ -1,6 +1,6 @@
 //! The machine code of a module: its instructions, its functions, and where it leaves them for others.
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionKind, SymbolKind, elf};
 use std::cmp::Reverse;
@@ -219,25 +219,35 @@ const OF_THE_START: [&str; 7] = [
     "register_tm_clones",
 ];
 
+/// Whether a symbol is a function of the module's own.
+pub(super) fn is_function<'f>(symbol: &impl ObjectSymbol<'f>, file: &object::File<'_>) -> bool {
+    let is_of_the_start = symbol.name().is_ok_and(|name| OF_THE_START.contains(&name));
+    let is_code = |index| {
+        let section = file.section_by_index(index);
+        section.is_ok_and(|section| section.kind() == SectionKind::Text)
+    };
+    !is_of_the_start
+        && match symbol.kind() {
+            SymbolKind::Text => symbol.is_definition(),
+            // A name in assembly that nothing is said of.
+            SymbolKind::Unknown => symbol.is_global() && symbol.section_index().is_some_and(is_code),
+            _ => false,
+        }
+}
+
 /// The module's own functions, by address: the first byte and the first behind it.
 pub(super) fn functions(file: &object::File<'_>) -> Vec<(u64, u64)> {
-    let code: HashSet<_> = file
-        .sections()
-        .filter(|section| section.kind() == SectionKind::Text)
-        .map(|section| section.index())
-        .collect();
     let symbols = file.symbols().chain(file.dynamic_symbols());
-    let is_of_the_start = |name: &str| OF_THE_START.contains(&name);
-    let symbols = symbols.filter(|symbol| !symbol.name().is_ok_and(is_of_the_start));
-    let functions = symbols.filter(|symbol| match symbol.kind() {
-        SymbolKind::Text => symbol.is_definition(),
-        // A name in assembly that nothing is said of.
-        SymbolKind::Unknown => symbol.is_global() && symbol.section_index().is_some_and(|index| code.contains(&index)),
-        _ => false,
-    });
-    let mut found: Vec<(u64, u64)> = functions
-        .map(|symbol| (symbol.address(), symbol.address() + symbol.size()))
-        .collect();
+    let functions = symbols.filter(|symbol| is_function(symbol, file));
+    functions_of(
+        functions
+            .map(|symbol| (symbol.address(), symbol.address() + symbol.size()))
+            .collect(),
+    )
+}
+
+/// Functions in order, each once.
+pub(super) fn functions_of(mut found: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     found.sort_unstable_by_key(|&(start, end)| (start, Reverse(end)));
     found.dedup_by_key(|&mut (start, _)| start);
     // Assembly seldom says how long a function is.

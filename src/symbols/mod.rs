@@ -18,6 +18,7 @@ mod machine_code;
 mod module;
 mod names;
 mod places;
+mod relocatable;
 mod uninstrumented;
 mod unrecorded;
 
@@ -34,7 +35,7 @@ pub use crate::escape::printable;
 pub use compared::Comparisons;
 pub use compilers::gcc_flags;
 pub use imports::imports;
-pub use left_out::LeftOut;
+pub use left_out::{LeftOut, left_out_of};
 pub use module::Problem;
 pub use names::{bare, file_name, same_function};
 pub use places::Places;

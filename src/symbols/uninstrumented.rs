@@ -225,8 +225,8 @@ fn of_module(file: &object::File<'_>, code: &MachineCode<'_>) -> Vec<String> {
     names.into_iter().map(demangled).collect()
 }
 
-/// Where a module has variables that are not constant: the first bytes, and the first behind them.
-pub(super) fn variables(file: &object::File<'_>) -> Vec<(u64, u64)> {
+/// The sections of variables that are not constant.
+pub(super) fn changing<'d, 'f>(file: &'f object::File<'d>) -> impl Iterator<Item = object::Section<'d, 'f>> {
     file.sections()
         .filter(|section| matches!(section.kind(), SectionKind::Data | SectionKind::UninitializedData))
         // The linker's own.
@@ -235,6 +235,11 @@ pub(super) fn variables(file: &object::File<'_>) -> Vec<(u64, u64)> {
                 .name()
                 .is_ok_and(|name| !name.starts_with(".got") && !name.starts_with(".data.rel.ro"))
         })
+}
+
+/// Where a module has variables that are not constant: the first bytes, and the first behind them.
+pub(super) fn variables(file: &object::File<'_>) -> Vec<(u64, u64)> {
+    changing(file)
         .map(|section| (section.address(), section.address() + section.size()))
         .collect()
 }

@@ -23,15 +23,26 @@ pub struct Program {
 impl Program {
     /// Compiles `source` in an empty folder; `name` is the test's.
     pub fn compile(name: &str, source: &Path, flags: &[String]) -> Program {
+        let cxx = source.extension().is_some_and(|e| e == "cc" || e == "cpp");
+        let mut gcc = Command::new(if cxx { "g++" } else { "gcc" });
+        gcc.args(["-g", "-O0", "-fsanitize=thread"]);
+        Program::compile_by(gcc, name, source, flags)
+    }
+
+    /// The same as `witness cc` does it: what gcc leaves out is recorded as well.
+    pub fn by_witness(name: &str, source: &Path, flags: &[String]) -> Program {
+        let mut cc = witness();
+        cc.arg("cc").env("WITNESS_CC", "gcc");
+        Program::compile_by(cc, name, source, flags)
+    }
+
+    fn compile_by(mut compiler: Command, name: &str, source: &Path, flags: &[String]) -> Program {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("live").join(name);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         let file = folder.join("program");
-        let cxx = source.extension().is_some_and(|e| e == "cc" || e == "cpp");
-        let mut gcc = Command::new(if cxx { "g++" } else { "gcc" });
-        gcc.args(["-g", "-O0", "-fsanitize=thread", "-pthread"]).args(flags);
-        gcc.arg(source).arg("-o").arg(&file);
-        run(&folder, &mut gcc).unwrap().expect(&[0]).unwrap();
+        compiler.arg("-pthread").args(flags).arg(source).arg("-o").arg(&file);
+        run(&folder, &mut compiler).unwrap().expect(&[0]).unwrap();
         Program {
             folder,
             source: source.to_owned(),

@@ -3,8 +3,9 @@
 use crate::count;
 use crate::program::Program;
 use crate::replay::replay;
+use std::collections::BTreeSet;
 use std::process::Command;
-use trace_format::{Op, TraceFile};
+use trace_format::{Event, MemRange, Op, TraceFile};
 
 #[test]
 fn every_kind_of_access_is_recorded_and_changes_no_register() {
@@ -51,6 +52,39 @@ fn every_kind_of_access_is_recorded_and_changes_no_register() {
         assert_eq!(orders(5), 2 * each, "`mfence`, and a change of the top of the stack");
     }
     Program::by_witness("assembly", "assembly_pins").has_no_pins(3);
+}
+
+#[test]
+fn structures_that_are_passed_by_value_are_recorded() {
+    // The bytes of the program's structures, but for those that fill up between them.
+    const BYTES: usize = 8 + 1 + 11 + 16 + 12 + 16 + 10 + 48 + 320;
+    for flags in [&["-O0"][..], &["-O1"], &["-O2"], &["-O3"], &["-Os"], &["-O2", "-march=native"]] {
+        let program = Program::by_witness_with("by_value", "by_value", flags);
+        program.has_no_pins(3);
+        let (mut record, file) = program.recorder("by_value", &["--policy=random"], &[]);
+        let output = record.output().expect("witness runs");
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{flags:?}: {stdout}");
+        let start = stdout.trim().strip_prefix("0x").expect("an address");
+        let start = u64::from_str_radix(start, 16).expect("an address");
+        let trace = TraceFile::open(&file).expect("a trace");
+        let events: Vec<Event> = trace.events().map(|event| event.expect("the trace is whole")).collect();
+        let covered = |is_it: &dyn Fn(Op) -> Option<MemRange>| {
+            let own = events.iter().filter(|event| event.thread.0 == 1);
+            let ranges = own.filter_map(|event| is_it(event.op));
+            let bytes: BTreeSet<u64> = ranges.flat_map(|mem| mem.addr..mem.addr + u64::from(mem.size)).collect();
+            bytes.range(start..start + 512).count()
+        };
+        let read = covered(&|op| match op {
+            Op::Read { mem, .. } => Some(mem),
+            _ => None,
+        });
+        let written = covered(&|op| match op {
+            Op::Write { mem, .. } => Some(mem),
+            _ => None,
+        });
+        assert!(read >= BYTES && written >= BYTES, "{flags:?}: {read} read, {written} written");
+    }
 }
 
 #[test]

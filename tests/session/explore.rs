@@ -380,6 +380,22 @@ fn structures_that_are_passed_by_value_are_not_said_to_be_covered() {
 }
 
 #[test]
+fn structures_that_are_passed_by_value_are_covered_where_witness_compiles() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/session/programs/by_value.c");
+    for optimization in ["-O0", "-O1", "-O2", "-O3"] {
+        let name = format!("explore-by-value-told{optimization}");
+        let program = Program::by_witness(&name, &source, &[optimization.to_owned()]);
+        let outcome = explore_again(&program, &[]).expect(&[66]).unwrap();
+        let stdout = &outcome.stdout;
+        assert!(stdout.contains("\nEXHAUSTED: "), "{name}: {stdout}");
+        // What `make_table` leaves for its callers' caller races, too.
+        for functions in ["get_pair", "set_pair", "get_table", "make_table"] {
+            assert!(stdout.contains(&format!("#0 {functions} ")), "{name}: {stdout}");
+        }
+    }
+}
+
+#[test]
 fn what_libraries_read_and_what_instructions_ask_is_not_said_to_be_covered() {
     for (source, why) in [
         ("shared_text.cc", "and others may access that: print_shared()\n"),

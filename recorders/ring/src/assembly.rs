@@ -1,7 +1,7 @@
-//! What the assembler of `witness cc` has a program tell the runtime: an instruction of inline assembly that is about to
-//! access memory.
+//! What the assembler of `witness cc` has a program tell the runtime: an instruction that is about to access memory, of
+//! inline assembly, or of the compiler's own that it has not instrumented.
 //!
-//! No compiler instruments inline assembly. The assembler (`src/assembly`) puts a call in front of such an instruction:
+//! The assembler (`src/assembly`) puts a call in front of such an instruction:
 //! of `AnnotateNoOp`, which ThreadSanitizer's own runtime has as well, so that the program still runs under that. The
 //! first argument tells such a call from the program's own; the third is the address; the fourth points to a [`Frame`].
 
@@ -45,9 +45,13 @@ pub enum Operation {
     ComplementBit,
     /// Accesses no memory of others': `mfence`, or a locked operation on the top of the stack.
     Fence,
+    /// Reads it, in code of the compiler's: no atomic operation. As often as the source operand says, upwards.
+    Read,
+    /// Writes it, in the same way.
+    Write,
 }
 
-const OPERATIONS: [Operation; 15] = [
+const OPERATIONS: [Operation; 17] = [
     Operation::Load,
     Operation::Store,
     Operation::Exchange,
@@ -63,6 +67,8 @@ const OPERATIONS: [Operation; 15] = [
     Operation::ResetBit,
     Operation::ComplementBit,
     Operation::Fence,
+    Operation::Read,
+    Operation::Write,
 ];
 
 /// An instruction that is about to access memory.
@@ -70,7 +76,7 @@ const OPERATIONS: [Operation; 15] = [
 pub struct Instruction {
     /// What it does.
     pub operation: Operation,
-    /// To how many bytes: 1, 2, 4, 8 or 16.
+    /// To how many bytes: 1, 2, 4, 8 or 16; of the compiler's own instructions up to 64.
     pub size: u8,
     /// Other processors see its read and its write as one.
     pub locked: bool,
@@ -90,9 +96,14 @@ impl Instruction {
     #[must_use]
     pub fn decode(code: u32) -> Option<Instruction> {
         let [operation, size, ..] = code.to_le_bytes();
+        let operation = *OPERATIONS.get(usize::from(operation))?;
+        let fits = match operation {
+            Operation::Read | Operation::Write => (1..=64).contains(&size),
+            _ => [1, 2, 4, 8, 16].contains(&size),
+        };
         Some(Instruction {
-            operation: *OPERATIONS.get(usize::from(operation))?,
-            size: Some(size).filter(|size| [1, 2, 4, 8, 16].contains(size))?,
+            operation,
+            size: Some(size).filter(|_| fits)?,
             locked: code & LOCKED != 0,
         })
     }

@@ -5,6 +5,7 @@
 //! where one may, the access is not reported.
 
 use super::super::machine_code::KEPT;
+use crate::assembly::{Access, By};
 use hashbrown::{HashMap, HashSet};
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, UsedMemory};
 
@@ -81,9 +82,6 @@ impl Told {
     }
 }
 
-/// How much of a variable one call may tell of, in bytes.
-const MOST_TOLD: u64 = 16;
-
 /// How many instructions may lie between those that name a variable and the call that tells of it.
 const FROM_NAME: usize = 8;
 
@@ -108,14 +106,13 @@ impl May {
     }
 }
 
-/// The variable that a call, the last one of some instructions, tells the runtime of, if they name one: nobody comes in
+/// The constant that a register holds at a call, the last one of some instructions, if they tell: nobody comes in
 /// between from elsewhere.
-fn named(before: &[(Instruction, Calls)], targets: &HashSet<u64>) -> Option<u64> {
+fn constant_at(before: &[(Instruction, Calls)], mut register: Register, targets: &HashSet<u64>) -> Option<u64> {
     let (call, rest) = before.split_last()?;
     if targets.contains(&call.0.ip()) {
         return None;
     }
-    let mut register = Register::RDI;
     for (instruction, calls) in rest.iter().rev().take(FROM_NAME) {
         let sets = instruction.op_count() > 0
             && instruction.op0_kind() == OpKind::Register
@@ -143,8 +140,8 @@ fn named(before: &[(Instruction, Calls)], targets: &HashSet<u64>) -> Option<u64>
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Calls {
     Nothing,
-    /// The runtime, to tell it of an access.
-    Telling,
+    /// The runtime, to tell it of an access of at most so many bytes, or of as many as a register says.
+    Telling(Length),
     /// The runtime, for something else.
     Runtime,
     /// Something behind which an access may stand that the runtime was told of before.
@@ -155,16 +152,55 @@ pub(super) enum Calls {
     Reader(Register),
 }
 
+/// How many bytes a call tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Length {
+    AtMost(u64),
+    In(Register),
+}
+
 /// A function's instructions.
 pub(super) type Body = Vec<(Instruction, Calls)>;
+
+/// What an instruction does to memory that it uses.
+fn access(instruction: &Instruction, used: &UsedMemory) -> Access {
+    let repeated = instruction.has_rep_prefix();
+    let access = used.access();
+    Access {
+        by: match used.base() {
+            Register::RSI if instruction.is_string_instruction() => By::Source { repeated },
+            Register::RDI if instruction.is_string_instruction() => By::Destination { repeated },
+            _ => By::Operand,
+        },
+        size: used.memory_size().size(),
+        reads: matches!(
+            access,
+            OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+        ),
+        writes: matches!(
+            access,
+            OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+        ),
+    }
+}
+
+/// An access that the runtime is not told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unrecorded {
+    /// The address of its instruction.
+    pub(super) at: u64,
+    pub(super) access: Access,
+    /// No access is still to come that the runtime was told of before: it may be told of this one.
+    pub(super) stands_alone: bool,
+}
 
 /// What was found of a function.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
-    /// It accesses what others may see, unrecorded.
-    pub(super) unrecorded: bool,
-    /// It leaves its result where its caller wants it, unrecorded.
-    pub(super) fills_result: bool,
+    /// Accesses of what others may see.
+    pub(super) unrecorded: Vec<Unrecorded>,
+    /// Those by which it leaves its result where its caller wants it.
+    pub(super) fills_result: Vec<Unrecorded>,
     /// The functions of this module that may leave their results for it in what others may see.
     pub(super) fills: Vec<u64>,
     /// Those that may do so where its caller wants its own result.
@@ -180,12 +216,15 @@ pub(super) struct Function<'b> {
     body: &'b [(Instruction, Calls)],
     /// Where each instruction stands in the body.
     places: HashMap<u64, usize>,
+    /// The addresses that branches lead to.
+    targets: HashSet<u64>,
     has_frame_pointer: bool,
     /// Places in its frame where it keeps a pointer to what is its own, or to the place of its result.
     kept_own: HashSet<(Register, u64)>,
     kept_result: HashSet<(Register, u64)>,
-    /// The variables that the runtime is told of, and of what each call that does so tells it, by its place.
-    variables: Vec<u64>,
+    /// What the runtime is told of by name: variables, or parts of them, with their lengths; and of what each call that
+    /// does so tells it, by its place.
+    variables: Vec<(u64, u64)>,
     tells: HashMap<usize, Told>,
     infos: InstructionInfoFactory,
     /// Whether there is a variable at an address that is not constant.
@@ -201,12 +240,14 @@ impl<'b> Function<'b> {
         let targets: HashSet<u64> = body.iter().map(|(one, _)| one.near_branch_target()).collect();
         let mut variables = Vec::new();
         let mut tells = HashMap::new();
-        for (place, _) in body
-            .iter()
-            .enumerate()
-            .filter(|(_, (_, calls))| *calls == Calls::Telling)
-        {
-            let told = match named(&body[..=place], &targets) {
+        for (place, (_, calls)) in body.iter().enumerate() {
+            let Calls::Telling(length) = *calls else { continue };
+            let constant = |register| constant_at(&body[..=place], register, &targets);
+            let length = match length {
+                Length::AtMost(bytes) => Some(bytes),
+                Length::In(register) => constant(register),
+            };
+            let told = match constant(Register::RDI).zip(length) {
                 None => Told::ELSE,
                 Some(variable) => {
                     let known = variables.iter().position(|&other| other == variable);
@@ -221,6 +262,7 @@ impl<'b> Function<'b> {
         }
         Function {
             body,
+            targets,
             variables,
             tells,
             places: (0..).zip(body).map(|(place, (one, _))| (one.ip(), place)).collect(),
@@ -316,14 +358,14 @@ impl<'b> Function<'b> {
             let kept = Set::of(&KEPT).0;
             after.own.0 &= kept;
             after.result.0 &= kept;
-            let of_runtime = matches!(calls, Calls::Telling | Calls::Runtime);
+            let of_runtime = matches!(calls, Calls::Telling(_) | Calls::Runtime);
             after.own.put(Register::RAX, !of_runtime);
             after.result.put(
                 Register::RAX,
                 matches!(calls, Calls::Other(_)) && may.result.has(Register::RDI),
             );
             match calls {
-                Calls::Telling => after.told.0 |= self.tells[&place].0,
+                Calls::Telling(_) => after.told.0 |= self.tells[&place].0,
                 Calls::Other(_) | Calls::Reader(_) => after.told = Told::default(),
                 Calls::Runtime | Calls::Operation | Calls::Nothing => {}
             }
@@ -418,17 +460,52 @@ impl<'b> Function<'b> {
         let is_named = matches!(used.base(), Register::None | Register::RIP) && used.index() == Register::None;
         let mut variables = self.variables.iter().enumerate();
         !is_named
-            || variables.any(|(number, &variable)| {
+            || told.has(Told::ELSE)
+            || variables.any(|(number, &(variable, length))| {
                 let offset = used.displacement().wrapping_sub(variable);
-                told.has(Told::of_variable(number)) && offset < MOST_TOLD
+                told.has(Told::of_variable(number)) && offset < length
             })
+    }
+
+    /// Whether no access is still to come, where an instruction stands, that the runtime was told of: it is told right
+    /// before, and those between the call and this one are done. Of the accesses of what others may see, these are the
+    /// places, and those that it is not told of.
+    fn stands_alone(&self, place: usize, told: Told, accesses: &HashMap<usize, bool>) -> bool {
+        if told == Told::default() {
+            return true;
+        }
+        let is_told = |place: usize| accesses.get(&place) == Some(&true);
+        let mut before = (0..=place).rev().take_while(|&at| !self.is_target(at));
+        let call = before.find(|&at| !self.goes_on(at));
+        let Some(call) = call.filter(|&at| matches!(self.body[at].1, Calls::Telling(_))) else {
+            return false;
+        };
+        let mut behind = (place + 1..self.body.len()).take_while(|&at| self.goes_on(at) && !self.is_target(at));
+        (call..place).any(is_told) && !behind.any(is_told)
+    }
+
+    fn goes_on(&self, place: usize) -> bool {
+        let (instruction, calls) = &self.body[place];
+        *calls == Calls::Nothing && instruction.flow_control() == FlowControl::Next
+    }
+
+    fn is_target(&self, place: usize) -> bool {
+        self.targets.contains(&self.body[place].0.ip())
     }
 
     fn judge(mut self, before: &[Option<May>]) -> Found {
         let mut found = Found::default();
-        let mut by_result = false;
         let mut returns_result = true;
         let mut returns = false;
+        // Where it is told of one of its stores, the program makes it by a reference, and it is told of all of them.
+        let tells_of_result = (0..).zip(before).any(|(place, may): (usize, _)| {
+            let tells = matches!(self.body[place].1, Calls::Telling(_));
+            tells && may.is_some_and(|may| may.result.has(Register::RDI))
+        });
+        // Where it accesses what others may see; whether the runtime was told.
+        let mut accesses: HashMap<usize, bool> = HashMap::new();
+        let mut unrecorded = Vec::new();
+        let mut by_result = Vec::new();
         for (place, may) in (0..).zip(before) {
             let (instruction, calls) = &self.body[place];
             let Some(may) = *may else { continue };
@@ -445,7 +522,7 @@ impl<'b> Function<'b> {
                     found.lets_read |= !may.own.has(pointer);
                     continue;
                 }
-                Calls::Telling | Calls::Runtime | Calls::Operation => continue,
+                Calls::Telling(_) | Calls::Runtime | Calls::Operation => continue,
                 Calls::Nothing => {}
             }
             found.asks_machine |= ASKING.contains(&instruction.mnemonic());
@@ -454,32 +531,45 @@ impl<'b> Function<'b> {
                 returns_result &= may.result.has(Register::RAX);
             }
             let is_direct = DIRECT.contains(&instruction.mnemonic());
-            if (may.told.has(Told::ELSE) && !is_direct)
-                || matches!(instruction.mnemonic(), Mnemonic::Lea | Mnemonic::Nop)
+            if matches!(instruction.mnemonic(), Mnemonic::Lea | Mnemonic::Nop)
                 || instruction.flow_control() != FlowControl::Next
             {
                 continue;
             }
             let has_frame_pointer = self.has_frame_pointer;
             for used in &self.infos.info(instruction).used_memory().to_vec() {
-                if may.told != Told::default() && !is_direct && self.may_be_told(may.told, used) {
-                    continue;
+                let is_told = may.told != Told::default() && !is_direct && self.may_be_told(may.told, used);
+                let one = (place, access(instruction, used), may.told);
+                let whose = whose(used, may, has_frame_pointer, self.may_change);
+                match whose {
+                    Whose::Own => continue,
+                    Whose::Result => by_result.push((one, is_told)),
+                    Whose::Others if is_told => {}
+                    Whose::Others => unrecorded.push(one),
                 }
-                match whose(used, may, has_frame_pointer, self.may_change) {
-                    Whose::Own => {}
-                    Whose::Result => by_result = true,
-                    Whose::Others => found.unrecorded = true,
-                }
+                *accesses.entry(place).or_default() |= is_told;
             }
         }
-        match returns && returns_result {
-            true => found.fills_result = by_result,
+        let of_result = returns && returns_result;
+        by_result.retain(|&(_, is_told)| !is_told || (of_result && !tells_of_result));
+        let by_result: Vec<(usize, Access, Told)> = by_result.into_iter().map(|(one, _)| one).collect();
+        accesses.extend(by_result.iter().map(|&(place, ..)| (place, false)));
+        let each = |those: Vec<(usize, Access, Told)>| -> Vec<Unrecorded> {
+            let each = those.into_iter().map(|(place, access, told)| Unrecorded {
+                at: self.body[place].0.ip(),
+                access,
+                stands_alone: self.stands_alone(place, told, &accesses),
+            });
+            each.collect()
+        };
+        if of_result {
+            found.fills_result = each(by_result);
+        } else {
             // What it was called with is no place for a result.
-            false => {
-                found.unrecorded |= by_result;
-                found.fills.append(&mut found.passes);
-            }
+            unrecorded.extend(by_result);
+            found.fills.append(&mut found.passes);
         }
+        found.unrecorded = each(unrecorded);
         found
     }
 }

@@ -15,9 +15,10 @@ mod accesses;
 use super::machine_code::{INSTRUMENTATION, Instructions, MachineCode, Transfer, records, stubs};
 use super::module::demangled;
 use super::read_file;
+use super::relocatable::Relocatable;
 use super::uninstrumented::variables;
-use crate::assembly::STUB;
-use accesses::{Body, Calls, Function};
+use crate::assembly::{Access, STUB};
+use accesses::{Body, Calls, Found, Function, Length};
 use hashbrown::{HashMap, HashSet};
 use iced_x86::{Instruction, Mnemonic, Register};
 use object::{Object, ObjectSection, ObjectSymbol};
@@ -25,6 +26,9 @@ use trace_format::Tables;
 
 /// The functions of the runtime that are told of an access, as their names go on.
 const TOLD: [&str; 5] = ["read", "write", "unaligned_", "volatile_", "vptr_"];
+
+/// How many bytes a call tells of, at most, where it does not say how many.
+const MOST_TOLD: u64 = 16;
 
 /// Functions that the compiler calls for a single operation, before and behind whose call an access may stand, as their
 /// names begin.
@@ -115,7 +119,15 @@ impl LeftOut {
             let file = object::File::parse(&*bytes).ok()?;
             let code = MachineCode::of(&file);
             if code.is_instrumented() {
-                all.add(&file, &code);
+                let symbols = file.symbols().chain(file.dynamic_symbols());
+                let symbols = symbols.filter_map(|symbol| Some((symbol.name().ok()?, symbol.address())));
+                let module = Module {
+                    imported: stubs(&file, &code.slots, &|_| true),
+                    variables: variables(&file),
+                    symbols: symbols.collect(),
+                    code,
+                };
+                all.add(&module, is_of_gcc(&file));
             }
         }
         for names in [&mut all.by_value, &mut all.read_by_libraries, &mut all.instructions] {
@@ -125,56 +137,116 @@ impl LeftOut {
         Some(all)
     }
 
-    fn add(&mut self, file: &object::File<'_>, code: &MachineCode<'_>) {
-        let known = Known::of(file, code);
-        let changes = variables(file);
-        let may_change = |address: u64| changes.iter().any(|&(start, end)| (start..end).contains(&address));
-        let mut unrecorded = HashSet::new();
-        let mut fills_result = HashSet::new();
-        let (mut fills, mut passes) = (Vec::new(), Vec::new());
-        let (mut let_read, mut ask) = (HashSet::new(), HashSet::new());
-        for (start, body) in bodies(code, &known) {
-            if known.others.contains(&start) {
-                continue;
-            }
-            let is_told = |(_, calls): &(Instruction, Calls)| matches!(calls, Calls::Telling | Calls::Runtime);
-            let found = Function::new(&body, &may_change).find();
-            if found.fills_result {
-                fills_result.insert(start);
-            }
-            passes.extend(found.passes.into_iter().map(|passed| (start, passed)));
-            let_read.extend(found.lets_read.then_some(start));
-            ask.extend(found.asks_machine.then_some(start));
-            if body.iter().any(is_told) {
-                unrecorded.extend(found.unrecorded.then_some(start));
-                fills.extend(found.fills.into_iter().map(|filled| (start, filled)));
-            }
-        }
-        // Who returns what another function returns leaves it there as well.
-        let mut filling = 0;
-        while std::mem::replace(&mut filling, fills_result.len()) < fills_result.len() {
-            let further = passes.iter().filter(|(_, passed)| fills_result.contains(passed));
-            let further: Vec<u64> = further.map(|&(start, _)| start).collect();
-            fills_result.extend(further);
-        }
-        let fills = fills.into_iter().filter(|(_, filled)| fills_result.contains(filled));
-        unrecorded.extend(fills.map(|(start, _)| start));
-        if is_of_gcc(file) {
-            let names = names(file, &unrecorded).into_iter();
+    fn add(&mut self, module: &Module<'_>, is_of_gcc: bool) {
+        let all = Functions::of(module);
+        let names = |those: Vec<u64>| module.names(&those.into_iter().collect());
+        if is_of_gcc {
             let is_of_library = |name: &String| OF_LIBRARY.iter().any(|begin| name.starts_with(begin));
-            self.by_value.extend(names.filter(|name| !is_of_library(name)));
+            let unrecorded = names(all.unrecorded()).into_iter();
+            self.by_value.extend(unrecorded.filter(|name| !is_of_library(name)));
         }
-        self.read_by_libraries.extend(names(file, &let_read));
-        self.instructions.extend(names(file, &ask));
+        let those = |is_one: &dyn Fn(&Found) -> bool| -> Vec<u64> {
+            let found = all.found.iter().filter(|(_, found)| is_one(found));
+            found.map(|&(start, _)| start).collect()
+        };
+        self.read_by_libraries.extend(names(those(&|found| found.lets_read)));
+        self.instructions.extend(names(those(&|found| found.asks_machine)));
     }
 }
 
-/// The names of functions that begin there.
-fn names(file: &object::File<'_>, functions: &HashSet<u64>) -> Vec<String> {
-    let symbols = file.symbols().chain(file.dynamic_symbols());
-    let named = symbols.filter(|symbol| functions.contains(&symbol.address()));
-    let names: HashSet<&str> = named.filter_map(|symbol| symbol.name().ok()).collect();
-    names.into_iter().map(demangled).collect()
+/// The accesses that are not recorded in a module of gcc's before it is linked and can be, each with the names of the module's own
+/// that stand where its instruction does; `None` if the module cannot be read.
+#[must_use]
+pub fn left_out_of(object: &[u8]) -> Option<Vec<(String, Access)>> {
+    let file = object::File::parse(object).ok()?;
+    let placed = Relocatable::of(&file)?;
+    let module = Module {
+        code: placed.code(),
+        imported: placed.imported.clone(),
+        variables: placed.variables.clone(),
+        symbols: placed.symbols.iter().map(|(name, at)| (&**name, *at)).collect(),
+    };
+    let all = Functions::of(&module);
+    let mut accesses: HashMap<u64, Vec<Access>> = HashMap::new();
+    for (start, found) in &all.found {
+        let unrecorded = all.told.contains(start).then_some(&found.unrecorded);
+        // Who wants the result may be in another module.
+        let all = unrecorded.into_iter().flatten().chain(&found.fills_result);
+        for one in all.filter(|one| one.stands_alone) {
+            accesses.entry(one.at).or_default().push(one.access);
+        }
+    }
+    let mut named = Vec::new();
+    for (name, at) in &placed.symbols {
+        let here = accesses.get(at).into_iter().flatten();
+        named.extend(here.map(|&access| (name.clone(), access)));
+    }
+    Some(named)
+}
+
+/// A module of code.
+struct Module<'f> {
+    code: MachineCode<'f>,
+    /// What leads to functions of others, by address.
+    imported: HashMap<u64, String>,
+    /// Where it has variables that are not constant: the first bytes, and the first behind them.
+    variables: Vec<(u64, u64)>,
+    symbols: Vec<(&'f str, u64)>,
+}
+
+impl Module<'_> {
+    /// The names of functions that begin there.
+    fn names(&self, functions: &HashSet<u64>) -> Vec<String> {
+        let named = self.symbols.iter().filter(|(_, at)| functions.contains(at));
+        let names: HashSet<&str> = named.map(|&(name, _)| name).collect();
+        names.into_iter().map(demangled).collect()
+    }
+}
+
+/// What was found of the functions of a module.
+struct Functions {
+    /// By their first bytes.
+    found: Vec<(u64, Found)>,
+    /// Those that tell the runtime something.
+    told: HashSet<u64>,
+}
+
+impl Functions {
+    fn of(module: &Module<'_>) -> Functions {
+        let known = Known::of(module);
+        let may_change = |address: u64| {
+            let mut variables = module.variables.iter();
+            variables.any(|&(start, end)| (start..end).contains(&address))
+        };
+        let (mut all, mut told) = (Vec::new(), HashSet::new());
+        for (start, body) in bodies(&module.code, &known) {
+            if known.others.contains(&start) {
+                continue;
+            }
+            let is_told = |(_, calls): &(Instruction, Calls)| matches!(calls, Calls::Telling(_) | Calls::Runtime);
+            told.extend(body.iter().any(is_told).then_some(start));
+            all.push((start, Function::new(&body, &may_change).find()));
+        }
+        Functions { found: all, told }
+    }
+
+    /// The functions that access what others may see: themselves, or by what functions they call leave for them.
+    fn unrecorded(&self) -> Vec<u64> {
+        let fills = self.found.iter().filter(|(_, found)| !found.fills_result.is_empty());
+        let mut fills: HashSet<u64> = fills.map(|&(start, _)| start).collect();
+        // Who returns what another function returns leaves it there as well.
+        let mut filling = 0;
+        while std::mem::replace(&mut filling, fills.len()) < fills.len() {
+            let is_further = |(_, found): &&(u64, Found)| found.passes.iter().any(|passed| fills.contains(passed));
+            let further: Vec<u64> = self.found.iter().filter(is_further).map(|&(start, _)| start).collect();
+            fills.extend(further);
+        }
+        let is_unrecorded = |(start, found): &&(u64, Found)| {
+            let fills = || found.fills.iter().any(|filled| fills.contains(filled));
+            self.told.contains(start) && (!found.unrecorded.is_empty() || fills())
+        };
+        self.found.iter().filter(is_unrecorded).map(|&(start, _)| start).collect()
+    }
 }
 
 /// Whether gcc alone has compiled a module, as compilers note.
@@ -201,22 +273,23 @@ struct Known {
 }
 
 impl Known {
-    fn of(file: &object::File<'_>, code: &MachineCode<'_>) -> Known {
+    fn of(module: &Module<'_>) -> Known {
         let named = |is_it: &dyn Fn(&str) -> bool| -> HashSet<u64> {
-            let symbols = file.symbols().chain(file.dynamic_symbols());
-            let symbols = symbols.filter(|symbol| symbol.name().is_ok_and(is_it));
-            symbols.map(|symbol| symbol.address()).collect()
+            let symbols = module.symbols.iter().filter(|(name, _)| is_it(name));
+            symbols.map(|&(_, at)| at).collect()
+        };
+        let taken = |is_it: &dyn Fn(&str) -> bool| -> HashSet<u64> {
+            let imported = module.imported.iter().filter(|(_, name)| is_it(name));
+            imported.map(|(&at, _)| at).collect()
         };
         let is_operation = |name: &str| OPERATIONS.iter().any(|operation| name.starts_with(operation));
-        let pure = stubs(file, &code.slots, &|name| PURE.contains(&name));
-        let readers = stubs(file, &code.slots, &|name| reader(name).is_some());
-        let readers = readers
-            .into_iter()
-            .filter_map(|(stub, name)| Some((stub, reader(&name)?)));
+        let is_pure = |name: &str| is_operation(name) || PURE.contains(&name);
+        let readers = module.imported.iter();
+        let readers = readers.filter_map(|(&stub, name)| Some((stub, reader(name)?)));
         Known {
             readers: readers.collect(),
             telling: named(&|name| name == STUB),
-            operations: named(&is_operation).into_iter().chain(pure.into_keys()).collect(),
+            operations: named(&is_operation).into_iter().chain(taken(&is_pure)).collect(),
             others: named(&|name| name.contains(".cold") || ["_init", "_fini"].contains(&name)),
         }
     }
@@ -261,9 +334,14 @@ fn calls(instruction: &Instruction, code: &MachineCode<'_>, within: (u64, u64), 
     let is_telling = |rest: &str| TOLD.iter().any(|told| rest.starts_with(told));
     let leads_to = |to: &HashSet<u64>| transfer.direct.is_some_and(|direct| to.contains(&direct));
     match name.filter(|name| records(name)) {
-        Some(name) if name.strip_prefix(INSTRUMENTATION).is_none_or(is_telling) => Calls::Telling,
+        Some(name) if name.strip_prefix(INSTRUMENTATION).is_none_or(is_telling) => {
+            Calls::Telling(match name.ends_with("_range") {
+                true => Length::In(Register::RSI),
+                false => Length::AtMost(MOST_TOLD),
+            })
+        }
         Some(_) => Calls::Runtime,
-        None if leads_to(&known.telling) => Calls::Telling,
+        None if leads_to(&known.telling) => Calls::Telling(Length::AtMost(MOST_TOLD)),
         None if leads_to(&known.operations) => Calls::Operation,
         None if transfer.slot.is_some_and(|name| PURE.contains(&name.as_str())) => Calls::Operation,
         None => {

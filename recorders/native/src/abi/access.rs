@@ -191,14 +191,14 @@ unsafe extern "C" fn read_write_sized<const N: usize>(addr: usize, pc: usize) {
     read_write(addr, N, pc);
 }
 
-unsafe extern "C" fn read_range(addr: usize, size: usize, pc: usize) {
+pub unsafe extern "C" fn read_range(addr: usize, size: usize, pc: usize) {
     if size > 0 {
         touch_range(addr, size, pc);
         read(addr, size, pc);
     }
 }
 
-unsafe extern "C" fn write_range(addr: usize, size: usize, pc: usize) {
+pub unsafe extern "C" fn write_range(addr: usize, size: usize, pc: usize) {
     if size > 0 {
         touch_range(addr, size, pc);
         write(addr, size, pc);

@@ -1,10 +1,11 @@
-//! Inline assembly: `witness cc` has the program say what an instruction is about to do to memory (`src/assembly`).
+//! What `witness cc` has the program say that an instruction is about to do to memory (`src/assembly`): inline assembly,
+//! and accesses of the compiler's own, which are plain ones.
 //!
 //! Nothing else runs between such a call and its instruction, so what it will have done is recorded at once, worked out
-//! from the program's registers. The processor performs each aligned access as one, loads with acquire and stores with
+//! from the program's registers. Of inline assembly, the processor performs each aligned access as one, loads with acquire and stores with
 //! release semantics, and what is locked sequentially consistently: so assembly makes atomics, not plain accesses.
 
-use crate::abi::access::not_recorded;
+use crate::abi::access::{not_recorded, read_range, write_range};
 use crate::abi::atomics::{give_way_if_spinning, is_spinning, note_load, thread_fence};
 use crate::abi::wide_atomics::{self, enter_for_part, push_part};
 use crate::events::variable::SEQUENTIALLY_CONSISTENT;
@@ -88,6 +89,10 @@ fn announced(instruction: Instruction, addr: usize, frame: &Frame) {
         Operation::SetBit | Operation::ResetBit | Operation::ComplementBit => {
             addr.wrapping_add_signed(beyond(frame.source, size))
         }
+        // SAFETY: the program is about to do it.
+        Operation::Read => return unsafe { read_range(addr, size * frame.source as usize, pc) },
+        // SAFETY: as above.
+        Operation::Write => return unsafe { write_range(addr, size * frame.source as usize, pc) },
         _ => addr,
     };
     // Which then is not performed as one.
@@ -143,7 +148,9 @@ fn new_value(instruction: Instruction, old: u64, frame: &Frame) -> Option<u64> {
         Operation::Not => !old,
         Operation::Negate => old.wrapping_neg(),
         Operation::CompareExchange if truncated(frame.rax, size) == old => source,
-        Operation::CompareExchange | Operation::Load | Operation::Fence => return None,
+        Operation::CompareExchange | Operation::Load | Operation::Fence | Operation::Read | Operation::Write => {
+            return None;
+        }
         Operation::SetBit => old | bit(),
         Operation::ResetBit => old & !bit(),
         Operation::ComplementBit => old ^ bit(),
