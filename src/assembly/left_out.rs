@@ -61,7 +61,10 @@ pub fn labelled_line(label: &str) -> Option<usize> {
 }
 
 fn is_candidate(line: &str) -> bool {
-    let Some(line) = line.strip_prefix('\t').filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase())) else {
+    let Some(line) = line
+        .strip_prefix('\t')
+        .filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()))
+    else {
         return false;
     };
     const OTHERS: [&str; 4] = ["lea", "call", "j", "nop"];
@@ -103,5 +106,7 @@ pub(super) fn announcements(line: &str, access: &Access) -> Vec<Announcement> {
         source: source.to_owned(),
     };
     let read = reads.then(|| announcement(Operation::Read));
-    read.into_iter().chain(writes.then(|| announcement(Operation::Write))).collect()
+    read.into_iter()
+        .chain(writes.then(|| announcement(Operation::Write)))
+        .collect()
 }

@@ -52,7 +52,8 @@ impl Relocatable {
                 imported.insert(at, name.to_owned());
             } else if !name.is_empty() {
                 symbols.push((name.to_owned(), at));
-                of_functions.extend(super::machine_code::is_function(&symbol, file).then_some((at, at + symbol.size())));
+                of_functions
+                    .extend(super::machine_code::is_function(&symbol, file).then_some((at, at + symbol.size())));
             }
         }
         let mut slots = HashMap::new();
@@ -91,7 +92,9 @@ impl Relocatable {
                 };
                 let value = value.wrapping_add_signed(relocation.addend()) as u32;
                 let place = usize::try_from(offset).ok()?;
-                bytes.get_mut(place..place.checked_add(4)?)?.copy_from_slice(&value.to_le_bytes());
+                bytes
+                    .get_mut(place..place.checked_add(4)?)?
+                    .copy_from_slice(&value.to_le_bytes());
             }
             sections.push((start, bytes));
         }

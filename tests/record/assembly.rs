@@ -58,7 +58,14 @@ fn every_kind_of_access_is_recorded_and_changes_no_register() {
 fn structures_that_are_passed_by_value_are_recorded() {
     // The bytes of the program's structures, but for those that fill up between them.
     const BYTES: usize = 8 + 1 + 11 + 16 + 12 + 16 + 10 + 48 + 320;
-    for flags in [&["-O0"][..], &["-O1"], &["-O2"], &["-O3"], &["-Os"], &["-O2", "-march=native"]] {
+    for flags in [
+        &["-O0"][..],
+        &["-O1"],
+        &["-O2"],
+        &["-O3"],
+        &["-Os"],
+        &["-O2", "-march=native"],
+    ] {
         let program = Program::by_witness_with("by_value", "by_value", flags);
         program.has_no_pins(3);
         let (mut record, file) = program.recorder("by_value", &["--policy=random"], &[]);
@@ -72,7 +79,9 @@ fn structures_that_are_passed_by_value_are_recorded() {
         let covered = |is_it: &dyn Fn(Op) -> Option<MemRange>| {
             let own = events.iter().filter(|event| event.thread.0 == 1);
             let ranges = own.filter_map(|event| is_it(event.op));
-            let bytes: BTreeSet<u64> = ranges.flat_map(|mem| mem.addr..mem.addr + u64::from(mem.size)).collect();
+            let bytes: BTreeSet<u64> = ranges
+                .flat_map(|mem| mem.addr..mem.addr + u64::from(mem.size))
+                .collect();
             bytes.range(start..start + 512).count()
         };
         let read = covered(&|op| match op {
@@ -83,7 +92,10 @@ fn structures_that_are_passed_by_value_are_recorded() {
             Op::Write { mem, .. } => Some(mem),
             _ => None,
         });
-        assert!(read >= BYTES && written >= BYTES, "{flags:?}: {read} read, {written} written");
+        assert!(
+            read >= BYTES && written >= BYTES,
+            "{flags:?}: {read} read, {written} written"
+        );
     }
 }
 

@@ -85,7 +85,11 @@ impl Program {
             let trace = witness::trace::Trace::open(&file).expect("a trace");
             let pinned: Vec<_> = trace.events().filter(|&event| trace.pin(event).is_some()).collect();
             let path = self.path.display();
-            assert!(trace.threads() == 3 && pinned.is_empty(), "{path}, {seed}: {pinned:?}");
+            let (count, first) = (pinned.len(), pinned.first());
+            assert!(
+                trace.threads() == 3 && count == 0,
+                "{path}, {seed}: {count} pinned, the first {first:?}"
+            );
         }
     }
 

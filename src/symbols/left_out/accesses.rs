@@ -5,6 +5,7 @@
 //! where one may, the access is not reported.
 
 use super::super::machine_code::KEPT;
+use super::addresses::Stretch;
 use crate::assembly::{Access, By};
 use hashbrown::{HashMap, HashSet};
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, UsedMemory};
@@ -140,7 +141,7 @@ fn constant_at(before: &[(Instruction, Calls)], mut register: Register, targets:
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Calls {
     Nothing,
-    /// The runtime, to tell it of an access of at most so many bytes, or of as many as a register says.
+    /// The runtime, to tell it of an access.
     Telling(Length),
     /// The runtime, for something else.
     Runtime,
@@ -155,7 +156,8 @@ pub(super) enum Calls {
 /// How many bytes a call tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
-    AtMost(u64),
+    Known(u64),
+    /// As many as a register says.
     In(Register),
 }
 
@@ -166,13 +168,18 @@ pub(super) type Body = Vec<(Instruction, Calls)>;
 fn access(instruction: &Instruction, used: &UsedMemory) -> Access {
     let repeated = instruction.has_rep_prefix();
     let access = used.access();
+    let by = match used.base() {
+        Register::RSI if instruction.is_string_instruction() => By::Source { repeated },
+        Register::RDI if instruction.is_string_instruction() => By::Destination { repeated },
+        _ => By::Operand,
+    };
     Access {
-        by: match used.base() {
-            Register::RSI if instruction.is_string_instruction() => By::Source { repeated },
-            Register::RDI if instruction.is_string_instruction() => By::Destination { repeated },
-            _ => By::Operand,
+        by,
+        size: match by {
+            By::Operand => used.memory_size().size(),
+            // Of a repeated one it is not said.
+            By::Source { .. } | By::Destination { .. } => instruction.memory_size().size(),
         },
-        size: used.memory_size().size(),
         reads: matches!(
             access,
             OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite
@@ -244,7 +251,7 @@ impl<'b> Function<'b> {
             let Calls::Telling(length) = *calls else { continue };
             let constant = |register| constant_at(&body[..=place], register, &targets);
             let length = match length {
-                Length::AtMost(bytes) => Some(bytes),
+                Length::Known(bytes) => Some(bytes),
                 Length::In(register) => constant(register),
             };
             let told = match constant(Register::RDI).zip(length) {
@@ -274,8 +281,10 @@ impl<'b> Function<'b> {
         }
     }
 
-    /// Goes over the function until nothing more is learned, then over all that it accesses.
-    pub(super) fn find(mut self) -> Found {
+    /// Goes over the function until nothing more is learned, then over all that it accesses. What the runtime may have been
+    /// told of counts as told; `by_address`, it has to be what it was told of in the same stretch of code, if it was told
+    /// of nothing before that.
+    pub(super) fn find(mut self, by_address: bool) -> Found {
         let mut before: Vec<Option<May>> = vec![None; self.body.len()];
         let entry = May {
             result: Set::of(&[Register::RDI]),
@@ -322,7 +331,7 @@ impl<'b> Function<'b> {
                 open.extend(self.follow(place, merged));
             }
         }
-        self.judge(&before)
+        self.judge(&before, by_address)
     }
 
     /// What may be so where an instruction leads.
@@ -365,6 +374,8 @@ impl<'b> Function<'b> {
                 matches!(calls, Calls::Other(_)) && may.result.has(Register::RDI),
             );
             match calls {
+                // What it is told of a function's own memory is nothing of what others may see.
+                Calls::Telling(_) if may.own.has(Register::RDI) => {}
                 Calls::Telling(_) => after.told.0 |= self.tells[&place].0,
                 Calls::Other(_) | Calls::Reader(_) => after.told = Told::default(),
                 Calls::Runtime | Calls::Operation | Calls::Nothing => {}
@@ -417,7 +428,8 @@ impl<'b> Function<'b> {
                 .put(to, slot.is_some_and(|slot| self.kept_result.contains(&slot)));
             return after;
         }
-        if instruction.mnemonic() == Mnemonic::Push {
+        // What a string instruction counts up still points where it did.
+        if instruction.mnemonic() == Mnemonic::Push || instruction.is_string_instruction() {
             return after;
         }
         let info = self.infos.info(instruction);
@@ -462,26 +474,59 @@ impl<'b> Function<'b> {
         !is_named
             || told.has(Told::ELSE)
             || variables.any(|(number, &(variable, length))| {
-                let offset = used.displacement().wrapping_sub(variable);
-                told.has(Told::of_variable(number)) && offset < length
+                let distance = used.displacement().wrapping_sub(variable) as i64;
+                let size = used.memory_size().size().max(1) as i64;
+                told.has(Told::of_variable(number)) && distance < length as i64 && distance > -size
             })
     }
 
+    /// Whether the runtime was told of what each instruction uses, by the place and the number of the use, where the
+    /// addresses say so.
+    fn told_by_address(&mut self, before: &[Option<May>]) -> HashMap<(usize, usize), bool> {
+        let mut all = HashMap::new();
+        let mut stretch = Stretch::new();
+        for (place, may) in (0..).zip(before) {
+            let goes_on = |last: usize| {
+                use FlowControl::{Call, IndirectCall, Next};
+                matches!(self.body[last].0.flow_control(), Next | Call | IndirectCall)
+            };
+            if self.is_target(place) || !place.checked_sub(1).is_some_and(goes_on) {
+                stretch.begins(may.is_some_and(|may| may.told == Told::default()));
+            }
+            let (instruction, calls) = &self.body[place];
+            if *calls == Calls::Nothing {
+                let used = self.infos.info(instruction).used_memory();
+                let told = (0..)
+                    .zip(used)
+                    .filter_map(|(number, used)| Some(((place, number), stretch.is_told(used)?)));
+                all.extend(told);
+            }
+            stretch.pass(instruction, *calls);
+        }
+        all
+    }
+
     /// Whether no access is still to come, where an instruction stands, that the runtime was told of: it is told right
-    /// before, and those between the call and this one are done. Of the accesses of what others may see, these are the
-    /// places, and those that it is not told of.
-    fn stands_alone(&self, place: usize, told: Told, accesses: &HashMap<usize, bool>) -> bool {
-        if told == Told::default() {
+    /// before, and those between the call and this one are done. What is the function's own does not matter. These are
+    /// the places of the accesses of what others may see, and whether it was told of them.
+    fn stands_alone(&self, place: usize, before: &[Option<May>], accesses: &HashMap<usize, bool>) -> bool {
+        let may = |place: usize| before[place].unwrap_or_default();
+        if may(place).told == Told::default() {
             return true;
         }
-        let is_told = |place: usize| accesses.get(&place) == Some(&true);
-        let mut before = (0..=place).rev().take_while(|&at| !self.is_target(at));
-        let call = before.find(|&at| !self.goes_on(at));
-        let Some(call) = call.filter(|&at| matches!(self.body[at].1, Calls::Telling(_))) else {
+        let tells_of_own = |at: usize| matches!(self.body[at].1, Calls::Telling(_)) && may(at).own.has(Register::RDI);
+        let mut behind_start = (0..=place).rev().take_while(|&at| !self.is_target(at));
+        let Some(call) = behind_start.find(|&at| !self.goes_on(at) && !tells_of_own(at)) else {
             return false;
         };
+        let is_told = |place: usize| accesses.get(&place) == Some(&true);
         let mut behind = (place + 1..self.body.len()).take_while(|&at| self.goes_on(at) && !self.is_target(at));
-        (call..place).any(is_told) && !behind.any(is_told)
+        match self.body[call].1 {
+            Calls::Telling(_) => (call..place).any(is_told) && !behind.any(is_told),
+            // What was told before it is done.
+            Calls::Runtime | Calls::Other(_) | Calls::Reader(_) => true,
+            Calls::Operation | Calls::Nothing => false,
+        }
     }
 
     fn goes_on(&self, place: usize) -> bool {
@@ -493,7 +538,7 @@ impl<'b> Function<'b> {
         self.targets.contains(&self.body[place].0.ip())
     }
 
-    fn judge(mut self, before: &[Option<May>]) -> Found {
+    fn judge(mut self, before: &[Option<May>], by_address: bool) -> Found {
         let mut found = Found::default();
         let mut returns_result = true;
         let mut returns = false;
@@ -506,6 +551,11 @@ impl<'b> Function<'b> {
         let mut accesses: HashMap<usize, bool> = HashMap::new();
         let mut unrecorded = Vec::new();
         let mut by_result = Vec::new();
+        let told = if by_address {
+            self.told_by_address(before)
+        } else {
+            HashMap::new()
+        };
         for (place, may) in (0..).zip(before) {
             let (instruction, calls) = &self.body[place];
             let Some(may) = *may else { continue };
@@ -537,9 +587,10 @@ impl<'b> Function<'b> {
                 continue;
             }
             let has_frame_pointer = self.has_frame_pointer;
-            for used in &self.infos.info(instruction).used_memory().to_vec() {
-                let is_told = may.told != Told::default() && !is_direct && self.may_be_told(may.told, used);
-                let one = (place, access(instruction, used), may.told);
+            for (number, used) in self.infos.info(instruction).used_memory().to_vec().iter().enumerate() {
+                let is_told = || may.told != Told::default() && self.may_be_told(may.told, used);
+                let is_told = !is_direct && told.get(&(place, number)).copied().unwrap_or_else(is_told);
+                let one = (place, access(instruction, used));
                 let whose = whose(used, may, has_frame_pointer, self.may_change);
                 match whose {
                     Whose::Own => continue,
@@ -552,13 +603,13 @@ impl<'b> Function<'b> {
         }
         let of_result = returns && returns_result;
         by_result.retain(|&(_, is_told)| !is_told || (of_result && !tells_of_result));
-        let by_result: Vec<(usize, Access, Told)> = by_result.into_iter().map(|(one, _)| one).collect();
+        let by_result: Vec<(usize, Access)> = by_result.into_iter().map(|(one, _)| one).collect();
         accesses.extend(by_result.iter().map(|&(place, ..)| (place, false)));
-        let each = |those: Vec<(usize, Access, Told)>| -> Vec<Unrecorded> {
-            let each = those.into_iter().map(|(place, access, told)| Unrecorded {
+        let each = |those: Vec<(usize, Access)>| -> Vec<Unrecorded> {
+            let each = those.into_iter().map(|(place, access)| Unrecorded {
                 at: self.body[place].0.ip(),
                 access,
-                stands_alone: self.stands_alone(place, told, &accesses),
+                stands_alone: self.stands_alone(place, before, &accesses),
             });
             each.collect()
         };

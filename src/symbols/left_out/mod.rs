@@ -11,6 +11,7 @@
 //! *Instructions* that ask the kernel, a clock or a source of random numbers.
 
 mod accesses;
+mod addresses;
 
 use super::machine_code::{INSTRUMENTATION, Instructions, MachineCode, Transfer, records, stubs};
 use super::module::demangled;
@@ -27,8 +28,8 @@ use trace_format::Tables;
 /// The functions of the runtime that are told of an access, as their names go on.
 const TOLD: [&str; 5] = ["read", "write", "unaligned_", "volatile_", "vptr_"];
 
-/// How many bytes a call tells of, at most, where it does not say how many.
-const MOST_TOLD: u64 = 16;
+/// How many bytes the assembler's call tells of, at most.
+const MOST_TOLD: u64 = 64;
 
 /// Functions that the compiler calls for a single operation, before and behind whose call an access may stand, as their
 /// names begin.
@@ -138,7 +139,7 @@ impl LeftOut {
     }
 
     fn add(&mut self, module: &Module<'_>, is_of_gcc: bool) {
-        let all = Functions::of(module);
+        let all = Functions::of(module, false);
         let names = |those: Vec<u64>| module.names(&those.into_iter().collect());
         if is_of_gcc {
             let is_of_library = |name: &String| OF_LIBRARY.iter().any(|begin| name.starts_with(begin));
@@ -166,7 +167,7 @@ pub fn left_out_of(object: &[u8]) -> Option<Vec<(String, Access)>> {
         variables: placed.variables.clone(),
         symbols: placed.symbols.iter().map(|(name, at)| (&**name, *at)).collect(),
     };
-    let all = Functions::of(&module);
+    let all = Functions::of(&module, true);
     let mut accesses: HashMap<u64, Vec<Access>> = HashMap::new();
     for (start, found) in &all.found {
         let unrecorded = all.told.contains(start).then_some(&found.unrecorded);
@@ -212,7 +213,7 @@ struct Functions {
 }
 
 impl Functions {
-    fn of(module: &Module<'_>) -> Functions {
+    fn of(module: &Module<'_>, by_address: bool) -> Functions {
         let known = Known::of(module);
         let may_change = |address: u64| {
             let mut variables = module.variables.iter();
@@ -225,7 +226,7 @@ impl Functions {
             }
             let is_told = |(_, calls): &(Instruction, Calls)| matches!(calls, Calls::Telling(_) | Calls::Runtime);
             told.extend(body.iter().any(is_told).then_some(start));
-            all.push((start, Function::new(&body, &may_change).find()));
+            all.push((start, Function::new(&body, &may_change).find(by_address)));
         }
         Functions { found: all, told }
     }
@@ -245,7 +246,11 @@ impl Functions {
             let fills = || found.fills.iter().any(|filled| fills.contains(filled));
             self.told.contains(start) && (!found.unrecorded.is_empty() || fills())
         };
-        self.found.iter().filter(is_unrecorded).map(|&(start, _)| start).collect()
+        self.found
+            .iter()
+            .filter(is_unrecorded)
+            .map(|&(start, _)| start)
+            .collect()
     }
 }
 
@@ -319,6 +324,15 @@ fn bodies(code: &MachineCode<'_>, known: &Known) -> Vec<(u64, Body)> {
     bodies
 }
 
+/// The bytes that a function of the runtime is told of, by its name, which says nothing of a pointer to a table of functions.
+fn length(name: &str) -> u64 {
+    let digits = name.trim_start_matches(|other: char| !other.is_ascii_digit());
+    let end = digits
+        .find(|other: char| !other.is_ascii_digit())
+        .unwrap_or(digits.len());
+    digits[..end].parse().unwrap_or(8)
+}
+
 /// What an instruction of a function leaves it for.
 fn calls(instruction: &Instruction, code: &MachineCode<'_>, within: (u64, u64), known: &Known) -> Calls {
     let transfer = Transfer::of(instruction, &code.slots);
@@ -337,11 +351,11 @@ fn calls(instruction: &Instruction, code: &MachineCode<'_>, within: (u64, u64), 
         Some(name) if name.strip_prefix(INSTRUMENTATION).is_none_or(is_telling) => {
             Calls::Telling(match name.ends_with("_range") {
                 true => Length::In(Register::RSI),
-                false => Length::AtMost(MOST_TOLD),
+                false => Length::Known(length(name)),
             })
         }
         Some(_) => Calls::Runtime,
-        None if leads_to(&known.telling) => Calls::Telling(Length::AtMost(MOST_TOLD)),
+        None if leads_to(&known.telling) => Calls::Telling(Length::Known(MOST_TOLD)),
         None if leads_to(&known.operations) => Calls::Operation,
         None if transfer.slot.is_some_and(|name| PURE.contains(&name.as_str())) => Calls::Operation,
         None => {
