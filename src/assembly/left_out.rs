@@ -1,10 +1,12 @@
 //! Accesses that the compiler makes and tells the runtime nothing of: found in the machine code, told in the text.
 //!
-//! gcc instruments what it compiles before it decides how structures are passed by value, and how short memory is copied.
+//! gcc instruments what it compiles before it decides how structures are passed by value, and makes the atomic updates of
+//! numbers with a fraction in OpenMP.
 //! Which accesses these are is told from the machine code alone (`src/symbols/left_out`). So the text is assembled once
 //! with a label in front of each line that may be one.
 
 use super::operand::Operand;
+use super::operation;
 use super::statement::statements;
 use super::{Announcement, GROWN};
 use recorder_ring::assembly::{Instruction, Operation};
@@ -24,6 +26,8 @@ pub struct Access {
     pub reads: bool,
     /// Whether it writes them.
     pub writes: bool,
+    /// Whether other processors see both as one: an atomic operation.
+    pub locked: bool,
 }
 
 /// How an instruction names memory.
@@ -81,9 +85,13 @@ pub(super) fn announcements(line: &str, access: &Access) -> Vec<Announcement> {
         size,
         reads,
         writes,
+        locked,
     } = *access;
     let statements = statements(line);
     let [statement] = &*statements else { return Vec::new() };
+    if locked {
+        return operation::of(statement).into_iter().collect();
+    }
     let times = |repeated| if repeated { "%rcx" } else { "$1" };
     let (memory, source) = match by {
         By::Operand => {

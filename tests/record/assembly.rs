@@ -100,6 +100,26 @@ fn structures_that_are_passed_by_value_are_recorded() {
 }
 
 #[test]
+fn atomic_updates_of_numbers_with_a_fraction_are_recorded() {
+    for optimization in ["-O0", "-O2"] {
+        let program = Program::by_witness_with("updates", "updates", &[optimization, "-fopenmp"]);
+        let (mut record, trace) = program.recorder("updates", &["--policy=random"], &[]);
+        assert_eq!(record.output().expect("witness runs").status.code(), Some(0));
+        let recorded = replay(&TraceFile::open(&trace).expect("a trace"));
+        // Two in each of twenty rounds, and one for what each of three threads has added up.
+        assert!(count(&recorded, |op| matches!(op, Op::AtomicRmw { .. })) >= 2 * 20 + 3);
+        let analyzed = Command::new(env!("CARGO_BIN_EXE_witness"))
+            .arg("analyze")
+            .arg(&trace)
+            .output();
+        let analyzed = analyzed.expect("witness runs");
+        let stdout = String::from_utf8_lossy(&analyzed.stdout).into_owned();
+        assert_eq!(analyzed.status.code(), Some(0), "{optimization}: {stdout}");
+        assert!(stdout.contains(", 0 unknown"), "{optimization}: {stdout}");
+    }
+}
+
+#[test]
 fn a_lock_of_inline_assembly_guards_and_what_it_does_not_guard_races() {
     let program = Program::by_witness("assembly_locks", "assembly_locks");
     for seed in 1..=5 {

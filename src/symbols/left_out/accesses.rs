@@ -6,6 +6,7 @@
 
 use super::super::machine_code::KEPT;
 use super::addresses::Stretch;
+use super::calls::{Calls, Length};
 use crate::assembly::{Access, By};
 use hashbrown::{HashMap, HashSet};
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, UsedMemory};
@@ -137,30 +138,6 @@ fn constant_at(before: &[(Instruction, Calls)], mut register: Register, targets:
     None
 }
 
-/// What an instruction leaves the function for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Calls {
-    Nothing,
-    /// The runtime, to tell it of an access.
-    Telling(Length),
-    /// The runtime, for something else.
-    Runtime,
-    /// Something behind which an access may stand that the runtime was told of before.
-    Operation,
-    /// Something else, at an address if it is this module's.
-    Other(Option<u64>),
-    /// A function of a library that reads, unrecorded, what a register points to.
-    Reader(Register),
-}
-
-/// How many bytes a call tells of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Length {
-    Known(u64),
-    /// As many as a register says.
-    In(Register),
-}
-
 /// A function's instructions.
 pub(super) type Body = Vec<(Instruction, Calls)>;
 
@@ -175,6 +152,7 @@ fn access(instruction: &Instruction, used: &UsedMemory) -> Access {
     };
     Access {
         by,
+        locked: instruction.has_lock_prefix(),
         size: match by {
             By::Operand => used.memory_size().size(),
             // Of a repeated one it is not said.
@@ -511,7 +489,8 @@ impl<'b> Function<'b> {
     /// the places of the accesses of what others may see, and whether it was told of them.
     fn stands_alone(&self, place: usize, before: &[Option<May>], accesses: &HashMap<usize, bool>) -> bool {
         let may = |place: usize| before[place].unwrap_or_default();
-        if may(place).told == Told::default() {
+        // What the runtime is told of before an atomic operation is done.
+        if may(place).told == Told::default() || self.body[place].0.has_lock_prefix() {
             return true;
         }
         let tells_of_own = |at: usize| matches!(self.body[at].1, Calls::Telling(_)) && may(at).own.has(Register::RDI);
@@ -580,7 +559,8 @@ impl<'b> Function<'b> {
                 returns = true;
                 returns_result &= may.result.has(Register::RAX);
             }
-            let is_direct = DIRECT.contains(&instruction.mnemonic());
+            // Of an atomic operation the runtime is told by another call, which performs it.
+            let is_direct = DIRECT.contains(&instruction.mnemonic()) || (by_address && instruction.has_lock_prefix());
             if matches!(instruction.mnemonic(), Mnemonic::Lea | Mnemonic::Nop)
                 || instruction.flow_control() != FlowControl::Next
             {

@@ -5,7 +5,7 @@
 //! and a sum of them one, too: two that are equal are the same value, but for a chance that does not matter.
 
 use super::super::machine_code::KEPT;
-use super::accesses::{Calls, Length};
+use super::calls::{Calls, Length};
 use hashbrown::{DefaultHashBuilder, HashMap};
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, UsedMemory};
 use std::hash::{BuildHasher, Hash};
@@ -112,8 +112,7 @@ impl Stretch {
 
     /// Whether the runtime was told of what an instruction uses; nothing if it may have been, before the stretch.
     pub(super) fn is_told(&self, used: &UsedMemory) -> Option<bool> {
-        let scale = u32::try_from(used.scale()).unwrap_or(1);
-        let address = self.sum(used.base(), used.index(), scale, used.displacement());
+        let address = self.sum(used.base(), used.index(), used.scale(), used.displacement());
         let size = used.memory_size().size().max(1) as u64;
         let is_told = self.told.iter().any(|&(told, length)| {
             length.is_none_or(|length| {

@@ -12,6 +12,7 @@
 
 mod accesses;
 mod addresses;
+mod calls;
 
 use super::machine_code::{INSTRUMENTATION, Instructions, MachineCode, Transfer, records, stubs};
 use super::module::demangled;
@@ -19,7 +20,8 @@ use super::read_file;
 use super::relocatable::Relocatable;
 use super::uninstrumented::variables;
 use crate::assembly::{Access, STUB};
-use accesses::{Body, Calls, Found, Function, Length};
+use accesses::{Body, Found, Function};
+use calls::{Calls, Length};
 use hashbrown::{HashMap, HashSet};
 use iced_x86::{Instruction, Mnemonic, Register};
 use object::{Object, ObjectSection, ObjectSymbol};
@@ -318,7 +320,7 @@ fn bodies(code: &MachineCode<'_>, known: &Known) -> Vec<(u64, Body)> {
                 }
             }
             let (_, body) = bodies.last_mut().expect("one was begun");
-            body.push((instruction, calls(&instruction, code, within, known)));
+            body.push((instruction, leaves_for(&instruction, code, within, known)));
         }
     }
     bodies
@@ -334,7 +336,7 @@ fn length(name: &str) -> u64 {
 }
 
 /// What an instruction of a function leaves it for.
-fn calls(instruction: &Instruction, code: &MachineCode<'_>, within: (u64, u64), known: &Known) -> Calls {
+fn leaves_for(instruction: &Instruction, code: &MachineCode<'_>, within: (u64, u64), known: &Known) -> Calls {
     let transfer = Transfer::of(instruction, &code.slots);
     let is_call = instruction.mnemonic() == Mnemonic::Call;
     let leaves = transfer.direct.is_some_and(|to| !(within.0..within.1).contains(&to)) || transfer.slot.is_some();
