@@ -400,6 +400,12 @@ impl<W: Write> Translator<W> {
             Note::Executed => REPLACED,
             Note::ForeignThread => "a thread appeared that pthread_create did not make: its creation is not recorded",
             Note::TooManyThreads => "the program wanted more threads than the recorder can follow",
+            Note::PrefersWriters => {
+                "a reader-writer lock prefers writers (PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP): that readers wait for writers that wait is not recorded"
+            }
+            Note::GivenBackFree => {
+                "a thread gave back a lock that nobody held: that it may give it back for another thread, at another time, is not recorded"
+            }
         });
     }
 

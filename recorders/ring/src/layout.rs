@@ -364,6 +364,10 @@ pub enum Note {
     Finished = 5,
     /// The process is about to replace its program: the new one is recorded.
     Replaced = 6,
+    /// A reader-writer lock lets writers that wait go before readers.
+    PrefersWriters = 7,
+    /// A thread gave back a lock that nobody held.
+    GivenBackFree = 8,
 }
 
 impl Note {
@@ -375,6 +379,8 @@ impl Note {
             4 => Note::TooManyThreads,
             5 => Note::Finished,
             6 => Note::Replaced,
+            7 => Note::PrefersWriters,
+            8 => Note::GivenBackFree,
             _ => return None,
         })
     }

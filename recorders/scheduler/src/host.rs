@@ -87,6 +87,8 @@ pub trait Host: Sized + 'static {
     fn stolen(&self, from: &'static Self::Thread);
     /// Whether a signal from outside could run a handler of the program's.
     fn handles_signals(&self) -> bool;
+    /// Whether a thread could appear that nobody creates in sight.
+    fn threads_may_come(&self) -> bool;
     /// Every thread waits for another one, for ever.
     fn deadlock(&self) -> !;
 

@@ -113,8 +113,8 @@ impl<H: Host> Scheduler<H> {
     fn is_deadlocked(&self) -> bool {
         let ends_by_a_handler =
             |thread: &H::Thread| thread.waits_for.get().is_none_or(|(what, ..)| what.ends_by_a_handler());
-        self.outside.get() == 0
-            && !self.plan.is_followed()
-            && !(self.blocked.iter().any(ends_by_a_handler) && self.host.handles_signals())
+        let by_a_handler = || self.blocked.iter().any(ends_by_a_handler) && self.host.handles_signals();
+        let may_end = self.plan.is_followed() || self.host.threads_may_come() || by_a_handler();
+        self.outside.get() == 0 && !may_end
     }
 }

@@ -57,8 +57,23 @@ impl Arguments {
     }
 }
 
+/// The highest number of an argument that is followed.
+const MOST_NUMBERED: usize = 32;
+
+/// Where an argument is.
+#[derive(Clone, Copy)]
+enum Class {
+    Word,
+    Double,
+    LongDouble,
+}
+
 /// One conversion of a format.
 struct Conversion {
+    /// The number of its argument, from 1, and of those of its width and its precision (`%2$*1$d`).
+    number: Option<usize>,
+    width_number: Option<usize>,
+    precision_number: Option<usize>,
     /// `%*d` of scanf: nothing is stored.
     suppressed: bool,
     /// `%m[` of scanf: the place for the result is allocated.
@@ -74,8 +89,17 @@ struct Conversion {
     kind: u8,
 }
 
-/// Reads the formats of a string one by one; `None` at its end, or where arguments are numbered
-/// (`%2$d`), which nothing here follows.
+impl Conversion {
+    fn class(&self) -> Class {
+        match self.kind {
+            b'a' | b'e' | b'f' | b'g' | b'A' | b'E' | b'F' | b'G' if self.long_double => Class::LongDouble,
+            b'a' | b'e' | b'f' | b'g' | b'A' | b'E' | b'F' | b'G' => Class::Double,
+            _ => Class::Word,
+        }
+    }
+}
+
+/// Reads the formats of a string one by one.
 struct Conversions<'a>(&'a [u8], Family);
 
 #[derive(Clone, Copy, PartialEq)]
@@ -97,6 +121,9 @@ impl Iterator for Conversions<'_> {
             self.0 = &self.0[1..];
         }
         let mut conversion = Conversion {
+            number: self.position(),
+            width_number: None,
+            precision_number: None,
             suppressed: false,
             allocated: false,
             width: None,
@@ -113,14 +140,15 @@ impl Iterator for Conversions<'_> {
         while let Some(flag) = self.take(|byte| flags.contains(&byte)) {
             conversion.allocated |= flag == b'm';
             conversion.suppressed |= scan && flag == b'*';
-            conversion.star_width |= !scan && flag == b'*';
+            if !scan && flag == b'*' {
+                conversion.star_width = true;
+                conversion.width_number = self.position();
+            }
         }
         conversion.width = self.number();
-        if self.0.first() == Some(&b'$') {
-            return None;
-        }
         if self.take(|byte| byte == b'.').is_some() {
             conversion.star_precision = self.take(|byte| byte == b'*').is_some();
+            conversion.precision_number = conversion.star_precision.then(|| self.position()).flatten();
             conversion.precision = Some(self.number().unwrap_or(0));
         }
         while let Some(length) = self.take(|byte| b"hlLqjzt".contains(&byte) || scan && byte == b'm') {
@@ -151,6 +179,19 @@ impl Conversions<'_> {
         })
     }
 
+    /// `2$`
+    fn position(&mut self) -> Option<usize> {
+        let before = self.0;
+        let number = self.number().filter(|&number| number > 0);
+        match number.filter(|_| self.take(|byte| byte == b'$').is_some()) {
+            None => {
+                self.0 = before;
+                None
+            }
+            number => number,
+        }
+    }
+
     fn number(&mut self) -> Option<usize> {
         let mut number = None;
         while let Some(digit) = self.take(|byte| byte.is_ascii_digit()) {
@@ -162,6 +203,80 @@ impl Conversions<'_> {
             );
         }
         number
+    }
+}
+
+/// What a call was given: in the order of the format, or by number.
+struct Given {
+    arguments: Arguments,
+    numbered: [u64; MOST_NUMBERED],
+}
+
+impl Given {
+    /// # Safety
+    /// The arguments are those that the format asks for.
+    unsafe fn of(format: &[u8], family: Family, arguments: *const Arguments) -> Given {
+        // SAFETY: promised by the caller.
+        let mut arguments = unsafe { *arguments };
+        let mut classes = [Class::Word; MOST_NUMBERED];
+        let mut count = 0;
+        for conversion in Conversions(format, family) {
+            let class = match family {
+                Family::Print => conversion.class(),
+                // Pointers, all of them.
+                Family::Scan => Class::Word,
+            };
+            for (number, class) in [
+                (conversion.number, class),
+                (conversion.width_number, Class::Word),
+                (conversion.precision_number, Class::Word),
+            ] {
+                if let Some(number) = number.filter(|&number| number <= MOST_NUMBERED) {
+                    classes[number - 1] = class;
+                    count = count.max(number);
+                }
+            }
+        }
+        let mut numbered = [0; MOST_NUMBERED];
+        for (value, class) in numbered.iter_mut().zip(classes).take(count) {
+            // SAFETY: where one is numbered, all are, and none is missing.
+            unsafe {
+                match class {
+                    Class::Word => *value = arguments.word(),
+                    Class::Double => arguments.skip_double(),
+                    Class::LongDouble => arguments.skip_long_double(),
+                }
+            }
+        }
+        Given { arguments, numbered }
+    }
+
+    /// The next one, or that of a number; null beyond those that are followed.
+    ///
+    /// # Safety
+    /// The format asks for it.
+    unsafe fn word(&mut self, number: Option<usize>) -> u64 {
+        match number {
+            Some(number) => self.numbered.get(number - 1).copied().unwrap_or(0),
+            // SAFETY: promised by the caller.
+            None => unsafe { self.arguments.word() },
+        }
+    }
+
+    /// # Safety
+    /// The format asks for it.
+    unsafe fn skip(&mut self, conversion: &Conversion) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            match conversion.class() {
+                _ if conversion.number.is_some() => {}
+                Class::Word => {
+                    self.arguments.word();
+                }
+                Class::Double => self.arguments.skip_double(),
+                Class::LongDouble => self.arguments.skip_long_double(),
+            }
+        }
     }
 }
 
@@ -179,33 +294,28 @@ unsafe fn bytes<'a>(format: *const c_char) -> &'a [u8] {
 pub unsafe fn printed(format: *const c_char, arguments: *const Arguments, pc: usize) {
     // SAFETY: promised by the caller.
     unsafe {
-        let mut arguments = *arguments;
-        for conversion in Conversions(bytes(format), Family::Print) {
+        let format = bytes(format);
+        let mut given = Given::of(format, Family::Print, arguments);
+        for conversion in Conversions(format, Family::Print) {
             if conversion.star_width {
-                arguments.word();
+                given.word(conversion.width_number);
             }
             let precision = if conversion.star_precision {
-                let precision = arguments.word() as i32;
+                let precision = given.word(conversion.precision_number) as i32;
                 usize::try_from(precision).ok()
             } else {
                 conversion.precision
             };
             match conversion.kind {
                 b's' if conversion.size == 4 => {
-                    let text = arguments.word() as *const c_char;
+                    let text = given.word(conversion.number) as *const c_char;
                     if !text.is_null() {
                         let most = precision.unwrap_or(usize::MAX);
                         reads(text, real::strnlen(text, most).saturating_add(1).min(most), pc);
                     }
                 }
-                b'a' | b'e' | b'f' | b'g' | b'A' | b'E' | b'F' | b'G' if conversion.long_double => {
-                    arguments.skip_long_double();
-                }
-                b'a' | b'e' | b'f' | b'g' | b'A' | b'E' | b'F' | b'G' => arguments.skip_double(),
                 b'm' => {}
-                _ => {
-                    arguments.word();
-                }
+                _ => given.skip(&conversion),
             }
         }
     }
@@ -219,10 +329,11 @@ pub unsafe fn before_scan(format: *const c_char, arguments: *const Arguments, pc
     let mut targets = [None; 16];
     // SAFETY: promised by the caller.
     unsafe {
-        let mut arguments = *arguments;
-        let stored = Conversions(bytes(format), Family::Scan).filter(|conversion| !conversion.suppressed);
-        for (target, _) in targets.iter_mut().zip(stored) {
-            *target = Some(arguments.word() as usize);
+        let format = bytes(format);
+        let mut given = Given::of(format, Family::Scan, arguments);
+        let stored = Conversions(format, Family::Scan).filter(|conversion| !conversion.suppressed);
+        for (target, conversion) in targets.iter_mut().zip(stored) {
+            *target = Some(given.word(conversion.number) as usize);
         }
     }
     before_writes(pc, targets);
@@ -235,16 +346,20 @@ pub unsafe fn before_scan(format: *const c_char, arguments: *const Arguments, pc
 pub unsafe fn scanned(format: *const c_char, arguments: *const Arguments, done: i32, pc: usize) {
     // SAFETY: promised by the caller.
     unsafe {
-        let mut arguments = *arguments;
+        let format = bytes(format);
+        let mut given = Given::of(format, Family::Scan, arguments);
         let mut left = done;
-        for conversion in Conversions(bytes(format), Family::Scan) {
+        for conversion in Conversions(format, Family::Scan) {
             if conversion.suppressed {
                 continue;
             }
             if left <= 0 && conversion.kind != b'n' {
                 return;
             }
-            let to = arguments.word() as *const c_void;
+            let to = given.word(conversion.number) as *const c_void;
+            if to.is_null() {
+                continue;
+            }
             let len = match conversion.kind {
                 _ if conversion.allocated => size_of::<*mut c_void>(),
                 b's' | b'[' => length(to.cast()) + 1,

@@ -1,8 +1,27 @@
 //! What happens to a lock, whatever kind it is and whoever offers it.
 
 use super::pending;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::Relaxed;
 use libc::c_int;
-use recorder_ring::{ObjectClass, Record};
+use recorder_ring::{Note, ObjectClass, Record};
+
+/// What was noted of locks already, a bit for each note.
+static NOTED: AtomicU32 = AtomicU32::new(0);
+
+/// In a forked child, whose trace begins here.
+pub fn start_over() {
+    NOTED.store(0, Relaxed);
+}
+
+/// Notes something of a lock, once in a run. The caller has the baton.
+pub fn note_once(note: Note) {
+    let bit = 1 << note as u32;
+    if NOTED.load(Relaxed) & bit == 0 {
+        NOTED.store(NOTED.load(Relaxed) | bit, Relaxed);
+        pending::push(Record::Note { note });
+    }
+}
 
 /// A lock, as the trace knows it.
 #[derive(Clone, Copy)]

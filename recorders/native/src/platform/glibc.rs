@@ -57,6 +57,10 @@ pub mod rwlock {
     pub const WRITER: usize = 24;
     /// Not 0 if processes share it.
     pub const SHARED: usize = 28;
+    /// Who is preferred.
+    pub const KIND: usize = 48;
+    /// The kind that lets writers that wait go before readers.
+    pub const PREFERS_WRITERS: i32 = 2;
 }
 
 /// Offsets into `pthread_barrier_t`.
@@ -318,7 +322,21 @@ fn conditions() -> bool {
 }
 
 fn rwlocks() -> bool {
-    use rwlock::{OTHER_BITS, READERS, SHARED, WRITER};
+    use rwlock::{KIND, OTHER_BITS, PREFERS_WRITERS, READERS, SHARED, WRITER};
+    unsafe extern "C" {
+        fn pthread_rwlockattr_setkind_np(attr: *mut libc::pthread_rwlockattr_t, kind: c_int) -> c_int;
+    }
+    let says_whom_it_prefers = [0, PREFERS_WRITERS].into_iter().all(|kind| {
+        let mut attributes = Object::<libc::pthread_rwlockattr_t>::new();
+        let mut lock = Object::<libc::pthread_rwlock_t>::new();
+        // SAFETY: the attributes are initialized before they are used; both are memory that nobody else has.
+        let is_made = unsafe {
+            libc::pthread_rwlockattr_init(attributes.at()) == 0
+                && pthread_rwlockattr_setkind_np(attributes.at(), kind) == 0
+                && real::pthread_rwlock_init(lock.at(), attributes.at()) == 0
+        };
+        is_made && lock.field(KIND) == kind
+    });
     let says_whether_shared = SHARING.into_iter().all(|sharing| {
         let mut attributes = Object::<libc::pthread_rwlockattr_t>::new();
         let mut lock = Object::<libc::pthread_rwlock_t>::new();
@@ -336,6 +354,7 @@ fn rwlocks() -> bool {
     // SAFETY: it is initialized first; the caller gives back what it took.
     unsafe {
         says_whether_shared
+            && says_whom_it_prefers
             && real::pthread_rwlock_init(lock.at(), ptr::null()) == 0
             && holders(&mut lock) == (0, 0)
             && real::pthread_rwlock_tryrdlock(lock.at()) == 0

@@ -156,7 +156,11 @@ impl Host for Process {
     }
 
     fn handles_signals(&self) -> bool {
-        caught_signals::are_there() || notifications::may_come()
+        caught_signals::are_there()
+    }
+
+    fn threads_may_come(&self) -> bool {
+        notifications::may_come()
     }
 
     fn deadlock(&self) -> ! {

@@ -1,6 +1,6 @@
 //! Waiting for the end of a thread.
 
-use super::{deadline, failed_join, reads_time, thread};
+use super::{deadline, failed_join, is_clock_of_waits, reads_time, thread};
 use crate::events::pending;
 use crate::events::picture::export_shown;
 use crate::platform::real;
@@ -67,6 +67,18 @@ unsafe fn join_until(
     Some(result)
 }
 
+/// Up to when to wait; for ever, if there is no limit.
+///
+/// # Safety
+/// `limit` is null, or points to a time.
+unsafe fn limit_of(clock: clockid_t, limit: *const timespec) -> i64 {
+    match limit.is_null() {
+        true => NEVER,
+        // SAFETY: promised by the caller.
+        false => unsafe { deadline(clock, limit) }.unwrap_or(0),
+    }
+}
+
 pub unsafe extern "C-unwind" fn join(handle: pthread_t, value: *mut *mut c_void, pc: usize) -> c_int {
     // SAFETY: the program's own arguments.
     unsafe {
@@ -98,7 +110,7 @@ unsafe extern "C-unwind" fn timed_join(
     unsafe {
         match RuntimeGuard::enter() {
             Some(inside) => {
-                let deadline = deadline(libc::CLOCK_REALTIME, limit).unwrap_or(0);
+                let deadline = limit_of(libc::CLOCK_REALTIME, limit);
                 join_until(&inside, handle, value, deadline, pc).unwrap_or(libc::ETIMEDOUT)
             }
             None => real::pthread_timedjoin_np(handle, value, limit),
@@ -117,8 +129,9 @@ unsafe extern "C-unwind" fn clock_join(
     // SAFETY: the program's own arguments.
     unsafe {
         match RuntimeGuard::enter() {
+            Some(_) if !limit.is_null() && !is_clock_of_waits(clock) => libc::EINVAL,
             Some(inside) => {
-                let deadline = deadline(clock, limit).unwrap_or(0);
+                let deadline = limit_of(clock, limit);
                 join_until(&inside, handle, value, deadline, pc).unwrap_or(libc::ETIMEDOUT)
             }
             None => real::pthread_clockjoin_np(handle, value, clock, limit),

@@ -47,9 +47,14 @@ fn try_again_at<T>(deadline: i64, may_be_shared: bool, object: *mut T) -> i64 {
 /// Records that a function is about to read a time, before it enters the runtime for what it does: along a plan, that is a
 /// step of its own.
 fn reads_time(limit: *const timespec, pc: usize) {
-    if let Some(_inside) = RuntimeGuard::enter() {
+    if let Some(_inside) = RuntimeGuard::enter().filter(|_| !limit.is_null()) {
         reads(limit, size_of::<timespec>(), pc);
     }
+}
+
+/// Whether anybody waits by that clock.
+fn is_clock_of_waits(clock: clockid_t) -> bool {
+    matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC)
 }
 
 /// An absolute time on `clock` as one on the monotonic clock; `None` if nobody waits by that clock, or
@@ -60,6 +65,6 @@ fn reads_time(limit: *const timespec, pc: usize) {
 unsafe fn deadline(clock: clockid_t, limit: *const timespec) -> Option<i64> {
     // SAFETY: promised by the caller.
     let limit = unsafe { &*limit };
-    let known = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC);
-    (known && (0..1_000_000_000).contains(&limit.tv_nsec)).then(|| clocks::deadline(clock, sys::nanos(limit)))
+    (is_clock_of_waits(clock) && (0..1_000_000_000).contains(&limit.tv_nsec))
+        .then(|| clocks::deadline(clock, sys::nanos(limit)))
 }

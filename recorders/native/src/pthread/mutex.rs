@@ -1,7 +1,7 @@
 //! Mutexes: normal, recursive, error-checking, robust.
 
-use super::{deadline, object, reads_time, robust, try_again_at};
-use crate::events::lock::{ALONE, Lock};
+use super::{deadline, is_clock_of_waits, object, reads_time, robust, try_again_at};
+use crate::events::lock::{ALONE, Lock, note_once};
 use crate::events::moment::Moments;
 use crate::events::pending;
 use crate::events::picture::export_shown;
@@ -15,7 +15,7 @@ use crate::scheduling::thread::{NEVER, Woken};
 use crate::scheduling::{baton, clocks};
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
-use recorder_ring::{ObjectClass, Waits};
+use recorder_ring::{Note, ObjectClass, Waits};
 
 fn field(mutex: *mut pthread_mutex_t, offset: usize) -> i32 {
     // SAFETY: the program's own mutex; the offsets of `glibc::mutex` lie inside it, aligned, and were checked at the
@@ -192,6 +192,7 @@ unsafe extern "C-unwind" fn clock_lock(
     // SAFETY: the program's own mutex and time.
     unsafe {
         match object::enter(mutex as usize, pc) {
+            Some(_) if !is_clock_of_waits(clock) => libc::EINVAL,
             Some(inside) => match deadline(clock, limit) {
                 Some(deadline) => lock_until(&inside, mutex, deadline, pc),
                 None => lock_at_once(&inside, mutex, pc),
@@ -228,8 +229,10 @@ pub unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, pc: usize) -
         let was_held = state != 0;
         let result = give_back(mutex, pc);
         // POSIX leaves open what it means to unlock one that nobody holds; in glibc, nothing happens.
-        if result == 0 && was_held {
-            Lock::new(class, mutex as usize).given_back(pc);
+        match result {
+            0 if was_held => Lock::new(class, mutex as usize).given_back(pc),
+            0 => note_once(Note::GivenBackFree),
+            _ => {}
         }
         failed(mutex, result, pc);
         result

@@ -1,17 +1,17 @@
 //! Reader-writer locks.
 
 use super::{deadline, object, reads_time, try_again_at};
-use crate::events::lock::{Lock, Side};
+use crate::events::lock::{Lock, Side, note_once};
 use crate::events::pending;
 use crate::events::picture::export_shown;
-use crate::platform::glibc::rwlock::{OTHER_BITS, READERS, SHARED, WRITER};
+use crate::platform::glibc::rwlock::{KIND, OTHER_BITS, PREFERS_WRITERS, READERS, SHARED, WRITER};
 use crate::platform::real;
 use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::thread::{NEVER, Woken};
 use crate::scheduling::{baton, clocks};
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
-use recorder_ring::{ObjectClass, Waits};
+use recorder_ring::{Note, ObjectClass, Waits};
 
 const CLASS: ObjectClass = ObjectClass::RwLock;
 
@@ -19,6 +19,14 @@ const CLASS: ObjectClass = ObjectClass::RwLock;
 fn is_shared(lock: *mut pthread_rwlock_t) -> bool {
     // SAFETY: the program's own lock; the offset lies inside it and was checked at the start.
     unsafe { lock.byte_add(SHARED).cast::<i8>().read_volatile() != 0 }
+}
+
+/// Notes a lock in which readers wait for writers that wait: here they do not, since nobody waits in the real one.
+fn note_kind(lock: *mut pthread_rwlock_t) {
+    // SAFETY: the program's own lock; the offset lies inside it, aligned, and was checked at the start.
+    if unsafe { lock.byte_add(KIND).cast::<i32>().read_volatile() } == PREFERS_WRITERS {
+        note_once(Note::PrefersWriters);
+    }
 }
 
 unsafe fn try_real(lock: *mut pthread_rwlock_t, shared: bool) -> c_int {
@@ -39,6 +47,7 @@ unsafe fn lock_until(
     deadline: i64,
     pc: usize,
 ) -> c_int {
+    note_kind(lock);
     let known = Lock::new(CLASS, lock as usize);
     let attempt = deadline != NEVER;
     loop {
@@ -73,6 +82,7 @@ unsafe fn try_once(lock: *mut pthread_rwlock_t, shared: bool, pc: usize) -> c_in
     // SAFETY: the program's own lock.
     let result = unsafe { try_real(lock, shared) };
     if inside.is_some() {
+        note_kind(lock);
         Lock::new(CLASS, lock as usize).tried(shared, result, pc);
     }
     result
@@ -167,6 +177,9 @@ unsafe extern "C-unwind" fn unlock(lock: *mut pthread_rwlock_t, pc: usize) -> c_
     if readers == 0 && writer != inside.os_id.load(Relaxed) {
         // Nobody holds it, or another thread that writes. POSIX leaves open what happens then; glibc would count fewer
         // readers than none.
+        if writer == 0 {
+            note_once(Note::GivenBackFree);
+        }
         return 0;
     }
     // SAFETY: the program's own lock.

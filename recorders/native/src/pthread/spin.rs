@@ -1,7 +1,7 @@
 //! Spin locks. Nobody spins: who finds the lock taken waits like for any other.
 
 use super::{object, try_again_at};
-use crate::events::lock::{ALONE, Lock};
+use crate::events::lock::{ALONE, Lock, note_once};
 use crate::events::pending;
 use crate::events::picture::export_shown;
 use crate::platform::glibc::SPIN_FREE;
@@ -9,7 +9,7 @@ use crate::platform::real;
 use crate::scheduling::baton;
 use crate::scheduling::thread::NEVER;
 use libc::{c_int, pthread_spinlock_t};
-use recorder_ring::{ObjectClass, Waits};
+use recorder_ring::{Note, ObjectClass, Waits};
 
 const CLASS: ObjectClass = ObjectClass::SpinLock;
 
@@ -50,9 +50,13 @@ unsafe extern "C-unwind" fn unlock(lock: *mut pthread_spinlock_t, pc: usize) -> 
     let was_free = unsafe { lock.cast::<i32>().read_volatile() } == SPIN_FREE;
     // SAFETY: as above.
     let result = unsafe { real::pthread_spin_unlock(lock) };
-    if inside.is_some() && result == 0 && !was_free {
-        Lock::new(CLASS, lock as usize).given_back(pc);
-        baton::wake(lock as usize, 1);
+    if inside.is_some() && result == 0 {
+        if was_free {
+            note_once(Note::GivenBackFree);
+        } else {
+            Lock::new(CLASS, lock as usize).given_back(pc);
+            baton::wake(lock as usize, 1);
+        }
     }
     result
 }

@@ -9,15 +9,16 @@ use core::sync::atomic::Ordering::Relaxed;
 use libc::pthread_attr_t;
 use recorder_ring::Record;
 
-/// The calling thread's stack is a block that exists from its beginning to its end.
+/// The calling thread's stack is a block that exists from its beginning to its end, unless it is memory of the program's.
 /// glibc uses the memory again for later threads; like every block, it is zero at first.
 pub fn begin(thread: &'static Thread) {
     if let Some((addr, size)) = own() {
-        if !thread.brings_stack.get() {
-            forget_below(addr);
-        }
         thread.stack.set(addr);
         thread.stack_end.set(addr + size);
+        if thread.brings_stack.get() {
+            return;
+        }
+        forget_below(addr);
         pending::push(Record::Alloc {
             pc: 0,
             addr: addr as u64,
@@ -54,9 +55,9 @@ pub fn own() -> Option<(usize, usize)> {
     }
 }
 
-/// The calling thread's stack goes with it, unless it is the process' own.
+/// The calling thread's stack goes with it, unless it is the process' own, or the program's.
 pub fn end(thread: &'static Thread) {
-    if thread.stack.get() != 0 && thread.os_id.load(Relaxed) != sys::process_id() {
+    if thread.stack.get() != 0 && !thread.brings_stack.get() && thread.os_id.load(Relaxed) != sys::process_id() {
         pending::push(Record::Free {
             pc: 0,
             addr: thread.stack.get() as u64,

@@ -15,9 +15,10 @@ use crate::scheduling::register::{self, REGISTER};
 use crate::scheduling::thread::{Thread, UNRECORDED, set_slot};
 use crate::signals::{self, alternate_stack};
 use core::ffi::c_void;
+use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
-use libc::{c_int, pthread_attr_t, pthread_t};
+use libc::{c_int, pthread_attr_t, pthread_key_t, pthread_t};
 use recorder_ring::plan::kind;
 use recorder_ring::{Note, Record};
 
@@ -31,10 +32,7 @@ const LOWEST: usize = 1 << 16;
 /// The first thread; called once, before there is a baton.
 pub fn first() -> &'static Thread {
     callers::ROUTINES.store(run as *const () as usize, Relaxed);
-    let mut key = 0;
-    // SAFETY: `finish` is a destructor for threads' records, which are what the key's values are.
-    unsafe { libc::pthread_key_create(&mut key, Some(finish)) };
-    REGISTER.key.set(key);
+    REGISTER.key.set(create_key());
     let thread = &Thread::allocate(1)[0];
     take_identity(thread, register::new_index());
     // SAFETY: no arguments.
@@ -42,6 +40,22 @@ pub fn first() -> &'static Thread {
     REGISTER.add(thread);
     REGISTER.alive.set(1);
     thread
+}
+
+/// The key whose values are threads' records: not one of the first, which the program gets as if there were no other. (The
+/// values of glibc's first 32 keys take no memory.)
+fn create_key() -> pthread_key_t {
+    let mut keys = [0; 32];
+    for key in &mut keys {
+        // SAFETY: `finish` is a destructor for threads' records.
+        unsafe { libc::pthread_key_create(key, Some(finish)) };
+    }
+    let [others @ .., own] = keys;
+    for key in others {
+        // SAFETY: nobody has used it.
+        unsafe { libc::pthread_key_delete(key) };
+    }
+    own
 }
 
 /// In a forked child: the calling thread is the only one, and the first of its trace.
@@ -105,9 +119,6 @@ pub unsafe extern "C-unwind" fn create(
     }
     plan::before_call(pc, &[kind::WRITE], &[(handle as usize, size_of::<pthread_t>())]);
     images::take_once(stack::own);
-    if REGISTER.alive.get() == 1 {
-        end_of_one_thread(pc);
-    }
     let child = REGISTER.new_thread();
     let index = register::index_of_child(&inside);
     child.index.set(index);
@@ -119,7 +130,8 @@ pub unsafe extern "C-unwind" fn create(
     // The child waits for the baton before it does anything of its own, and until it knows who it
     // is, no signal handler may run there.
     let mask = sys::block_signals(u64::MAX);
-    child.signal_mask.set(mask);
+    child.signal_mask.set(mask_of(attr).unwrap_or(mask));
+    let was_alone = is_alone();
     // SAFETY: the program's own arguments, but for the routine and its argument, which are ours.
     let result = unsafe { real::pthread_create(handle, attr, run, ptr::from_ref(child).cast_mut().cast()) };
     sys::block_signals(mask);
@@ -133,6 +145,9 @@ pub unsafe extern "C-unwind" fn create(
     child.handle.set(unsafe { *handle });
     REGISTER.add(child);
     REGISTER.alive.set(REGISTER.alive.get() + 1);
+    if let Some(variable) = was_alone.filter(|_| is_alone().is_none()) {
+        pending::write_range_now(variable as usize, 1, pc);
+    }
     pending::write_range_now(handle as usize, size_of::<pthread_t>(), pc);
     hand_over(&inside, argument as usize, index, pc);
     pending::push(Record::Fork {
@@ -143,16 +158,32 @@ pub unsafe extern "C-unwind" fn create(
     0
 }
 
-/// glibc tells by a variable that there is one thread alone, and changes it when another one is created. Programs read it:
-/// those in C++ before they count who shares something.
-fn end_of_one_thread(pc: usize) {
+/// Where glibc tells that there is one thread alone, if it does so: it changes that when it creates another one. Programs
+/// read it, those in C++ before they count who shares something.
+fn is_alone() -> Option<*mut u8> {
     // SAFETY: glibc's variable of one byte, where it has that; the program may have a copy, which all use then.
     unsafe {
         let variable = libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr()).cast::<u8>();
-        if !variable.is_null() && variable.read_volatile() != 0 {
-            variable.write_volatile(0);
-            pending::write_range_now(variable as usize, 1, pc);
+        (!variable.is_null() && variable.read_volatile() != 0).then_some(variable)
+    }
+}
+
+/// The signals that a new thread is to block, if its attributes say so.
+fn mask_of(attr: *const pthread_attr_t) -> Option<u64> {
+    type Get = unsafe extern "C" fn(*const pthread_attr_t, *mut libc::sigset_t) -> c_int;
+    if attr.is_null() {
+        return None;
+    }
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: glibc's function, where it has that (2.32); the program's own attributes; a set begins with the signals that
+    // the kernel knows.
+    unsafe {
+        let get = libc::dlsym(libc::RTLD_DEFAULT, c"pthread_attr_getsigmask_np".as_ptr());
+        if get.is_null() {
+            return None;
         }
+        let get = core::mem::transmute::<*mut c_void, Get>(get);
+        (get(attr, set.as_mut_ptr()) == 0).then(|| set.as_ptr().cast::<u64>().read())
     }
 }
 

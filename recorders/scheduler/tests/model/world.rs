@@ -170,6 +170,10 @@ impl Host for World {
         false
     }
 
+    fn threads_may_come(&self) -> bool {
+        false
+    }
+
     fn deadlock(&self) -> ! {
         panic!("every thread waits for another one")
     }
