@@ -176,7 +176,7 @@ impl fmt::Display for Reservation {
             ),
             Self::ByValue(names) => write!(
                 f,
-                "gcc does not record structures that are passed or returned by value, nor stores past the caches, and these may be in memory that others access: {names}"
+                "gcc does not record structures that are passed or returned by value, nor stores past the caches (`witness cc` does, mostly), and these may be in memory that others access: {names}"
             ),
             Self::ReadByLibraries(names) => write!(
                 f,

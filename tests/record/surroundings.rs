@@ -3,6 +3,7 @@
 use crate::count;
 use crate::program::Program;
 use std::collections::BTreeMap;
+use std::process::Command;
 use trace_format::{ObjectKind, Op, TraceFile, WaitOutcome};
 
 #[test]
@@ -22,6 +23,25 @@ fn named_and_shared_objects() {
 #[test]
 fn sets_of_descriptors_are_as_long_as_the_program_says() {
     Program::instrumented("large_set", "large-set").record_often();
+}
+
+#[test]
+fn what_threads_ask_of_the_c_library_they_get() {
+    let program = Program::instrumented("as_natively", "as_natively");
+    for case in ["0", "1", "2", "3", "4", "5"] {
+        for flags in [&["--policy=fifo"][..], &["--policy=random", "--seed=1"]] {
+            let flags: Vec<&str> = flags.iter().chain(&["--timeout=20"]).copied().collect();
+            let (mut record, trace) = program.recorder(&format!("case-{case}"), &flags, &[case]);
+            let output = record.output().expect("witness runs");
+            assert_eq!(output.status.code(), Some(0), "case {case}: {output:?}");
+            let analyzed = Command::new(env!("CARGO_BIN_EXE_witness"))
+                .arg("analyze")
+                .arg(&trace)
+                .output();
+            let analyzed = analyzed.expect("witness runs");
+            assert_eq!(analyzed.status.code(), Some(0), "case {case}: {analyzed:?}");
+        }
+    }
 }
 
 #[test]

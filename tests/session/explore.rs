@@ -396,10 +396,22 @@ fn structures_that_are_passed_by_value_are_covered_where_witness_compiles() {
 }
 
 #[test]
+fn arguments_of_formats_have_numbers() {
+    let outcome = explore("numbered", "session/programs/numbered.c", &[], &[]).1;
+    let stdout = outcome.expect(&[66]).unwrap().stdout;
+    assert!(stdout.contains("\nEXHAUSTED: "), "{stdout}");
+    for function in [" prints ", " scans "] {
+        assert!(stdout.contains(function), "{stdout}");
+    }
+}
+
+#[test]
 fn what_libraries_read_and_what_instructions_ask_is_not_said_to_be_covered() {
     for (source, why) in [
         ("shared_text.cc", "and others may access that: print_shared()\n"),
         ("attributes.c", "and others may access that: makes, sets\n"),
+        ("odd_locks.c", "a reader-writer lock prefers writers ("),
+        ("odd_locks.c", "a thread gave back a lock that nobody held: "),
         (
             "asks_outside.c",
             "a source of random numbers, unrecorded: now, parent\n",
