@@ -279,7 +279,9 @@ impl<'b> Function<'b> {
         loop {
             let Some((place, may)) = open.pop() else {
                 let kept = (self.kept_own.len(), self.kept_result.len());
-                match (unreached..self.body.len()).find(|&place| before[place].is_none()) {
+                // What fills up to where a loop begins is not executed, and leads into it.
+                let is_code = |place: usize| self.body[place].0.mnemonic() != Mnemonic::Nop;
+                match (unreached..self.body.len()).find(|&place| before[place].is_none() && is_code(place)) {
                     Some(place) => {
                         unreached = place + 1;
                         open.push((place, anything));

@@ -15,16 +15,23 @@ pub fn begin(thread: &'static Thread) {
     if let Some((addr, size)) = own() {
         thread.stack.set(addr);
         thread.stack_end.set(addr + size);
-        if thread.brings_stack.get() {
+        if !is_block(thread) {
             return;
         }
-        forget_below(addr);
+        if !thread.brings_stack.get() {
+            forget_below(addr);
+        }
         pending::push(Record::Alloc {
             pc: 0,
             addr: addr as u64,
             size: size as u64,
         });
     }
+}
+
+/// Whether a thread's stack is a block of its own: no memory that the program has given it.
+fn is_block(thread: &Thread) -> bool {
+    !thread.brings_stack.get() || thread.os_id.load(Relaxed) == sys::process_id()
 }
 
 /// Makes the unused part of the calling thread's stack zero, from its lowest address.
@@ -57,7 +64,7 @@ pub fn own() -> Option<(usize, usize)> {
 
 /// The calling thread's stack goes with it, unless it is the process' own, or the program's.
 pub fn end(thread: &'static Thread) {
-    if thread.stack.get() != 0 && !thread.brings_stack.get() && thread.os_id.load(Relaxed) != sys::process_id() {
+    if thread.stack.get() != 0 && is_block(thread) && thread.os_id.load(Relaxed) != sys::process_id() {
         pending::push(Record::Free {
             pc: 0,
             addr: thread.stack.get() as u64,

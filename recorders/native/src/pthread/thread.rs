@@ -14,9 +14,10 @@ use crate::scheduling::plan;
 use crate::scheduling::register::{self, REGISTER};
 use crate::scheduling::thread::{Thread, UNRECORDED, set_slot};
 use crate::signals::{self, alternate_stack};
-use core::ffi::c_void;
+use core::ffi::{CStr, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
+use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, pthread_attr_t, pthread_key_t, pthread_t};
 use recorder_ring::plan::kind;
@@ -33,6 +34,7 @@ const LOWEST: usize = 1 << 16;
 pub fn first() -> &'static Thread {
     callers::ROUTINES.store(run as *const () as usize, Relaxed);
     REGISTER.key.set(create_key());
+    SYMBOLS.look_up();
     let thread = &Thread::allocate(1)[0];
     take_identity(thread, register::new_index());
     // SAFETY: no arguments.
@@ -158,30 +160,48 @@ pub unsafe extern "C-unwind" fn create(
     0
 }
 
-/// Where glibc tells that there is one thread alone, if it does so: it changes that when it creates another one. Programs
-/// read it, those in C++ before they count who shares something.
-fn is_alone() -> Option<*mut u8> {
-    // SAFETY: glibc's variable of one byte, where it has that; the program may have a copy, which all use then.
-    unsafe {
-        let variable = libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr()).cast::<u8>();
-        (!variable.is_null() && variable.read_volatile() != 0).then_some(variable)
+/// Symbols of glibc's, looked up once: that leaves numbers on the stack that differ from run to run, and what the program
+/// reads there unwritten is to be the same.
+struct Symbols {
+    /// A byte that tells that there is one thread alone; glibc changes it when it creates another one. Programs read it,
+    /// those in C++ before they count who shares something.
+    single_threaded: AtomicPtr<c_void>,
+    /// `pthread_attr_getsigmask_np`
+    mask_of: AtomicPtr<c_void>,
+}
+
+/// Null where this glibc has none.
+static SYMBOLS: Symbols = Symbols {
+    single_threaded: AtomicPtr::new(ptr::null_mut()),
+    mask_of: AtomicPtr::new(ptr::null_mut()),
+};
+
+impl Symbols {
+    fn look_up(&self) {
+        // SAFETY: names of what glibc has; of a variable, the program may have a copy, which all use then.
+        let find = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        self.single_threaded.store(find(c"__libc_single_threaded"), Relaxed);
+        self.mask_of.store(find(c"pthread_attr_getsigmask_np"), Relaxed);
     }
+}
+
+/// The byte that tells that there is one thread alone, if it does.
+fn is_alone() -> Option<*mut u8> {
+    let variable = SYMBOLS.single_threaded.load(Relaxed).cast::<u8>();
+    // SAFETY: glibc's variable.
+    (!variable.is_null() && unsafe { variable.read_volatile() } != 0).then_some(variable)
 }
 
 /// The signals that a new thread is to block, if its attributes say so.
 fn mask_of(attr: *const pthread_attr_t) -> Option<u64> {
     type Get = unsafe extern "C" fn(*const pthread_attr_t, *mut libc::sigset_t) -> c_int;
-    if attr.is_null() {
+    let get = SYMBOLS.mask_of.load(Relaxed);
+    if attr.is_null() || get.is_null() {
         return None;
     }
     let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: glibc's function, where it has that (2.32); the program's own attributes; a set begins with the signals that
-    // the kernel knows.
+    // SAFETY: glibc's function; the program's own attributes; a set begins with the signals that the kernel knows.
     unsafe {
-        let get = libc::dlsym(libc::RTLD_DEFAULT, c"pthread_attr_getsigmask_np".as_ptr());
-        if get.is_null() {
-            return None;
-        }
         let get = core::mem::transmute::<*mut c_void, Get>(get);
         (get(attr, set.as_mut_ptr()) == 0).then(|| set.as_ptr().cast::<u64>().read())
     }
