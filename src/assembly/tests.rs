@@ -1,4 +1,6 @@
+use super::{Access, By};
 use hashbrown::HashMap;
+use recorder_ring::assembly::{Instruction, Operation};
 
 /// The text with calls in front of what inline assembly does.
 fn announced(text: &str) -> Option<String> {
@@ -139,4 +141,74 @@ fn only_assembly_within_functions_of_instrumented_modules_is_changed() {
         format!("{before}\t.size\tf, .-f\n#APP\n# 1 \"f.c\" 1\nlock; incl (%rdi)\n#NO_APP\n\tcall __tsan_init\n");
     assert_eq!(announced(&ended), None);
     assert_eq!(announced(&format!("\t.intel_syntax noprefix\n{inside}")), None);
+}
+
+#[test]
+fn lines_of_the_compiler_get_labels_where_they_may_access_memory() {
+    let text = "\t.type\tf, @function\nf:\n\tleaq\tg(%rip), %rdi\n\tcall\t__tsan_read8\n\tmovq\tg(%rip), %rax\n\tmovq\t%rax, (%rsp)\n\
+                \trep movsq\n#APP\n# 3 \"f.c\" 1\n\tmovq (%rax), %rdx\n# 0 \"\" 2\n#NO_APP\n\tjmp\t*8(%rax)\n\t.size\tf, .-f\n\
+                \tmovq\tg(%rip), %rax\n\tcall __tsan_init\n";
+    let labelled = super::labelled(text).expect("it is instrumented");
+    let lines: Vec<&str> = labelled.lines().collect();
+    let behind: Vec<(usize, &str)> = lines
+        .windows(2)
+        .filter_map(|pair| Some((super::labelled_line(pair[0].strip_suffix(':')?)?, pair[1])))
+        .collect();
+    assert_eq!(behind, [(4, "\tmovq\tg(%rip), %rax"), (6, "\trep movsq")]);
+    let without: Vec<&str> = lines
+        .into_iter()
+        .filter(|line| !line.starts_with("__witness"))
+        .collect();
+    assert_eq!(without.join("\n") + "\n", text);
+    assert_eq!(super::labelled(&text.replace("__tsan_init", "init")), None);
+}
+
+#[test]
+fn accesses_that_the_compiler_left_out_get_a_call_each() {
+    let access = |by, size, reads, writes, locked| Access {
+        by,
+        size,
+        reads,
+        writes,
+        locked,
+    };
+    let told = |line: &str, access: Access| -> Vec<String> {
+        let text = format!("\t.type\tf, @function\nf:\n\t{line}\n\t.size\tf, .-f\n\tcall __tsan_init\n");
+        let text = super::announced(&text, &[(2, vec![access])].into_iter().collect()).unwrap_or_default();
+        let line = text.lines().nth(2).unwrap_or_default();
+        let calls = line.split("pushq %rdi; leaq ").skip(1);
+        calls
+            .map(|call| call.split("; call").next().unwrap_or_default().to_owned())
+            .collect()
+    };
+    let code = |operation, size| {
+        Instruction {
+            operation,
+            size,
+            locked: false,
+        }
+        .encode()
+    };
+    let (read, write) = (code(Operation::Read, 8), code(Operation::Write, 16));
+    assert_eq!(
+        told("pushq\t8+g(%rip)", access(By::Operand, 8, true, false, false)),
+        [format!("8+g(%rip), %rdi; pushq ${read}")]
+    );
+    assert_eq!(
+        told("movups\t%xmm0, 16(%rbx)", access(By::Operand, 16, false, true, false)),
+        [format!("16(%rbx), %rdi; pushq ${write}")]
+    );
+    assert_eq!(
+        told(
+            "rep movsq",
+            access(By::Source { repeated: true }, 8, true, false, false)
+        ),
+        [format!("(%rsi), %rdi; pushq ${read}")]
+    );
+    let both = told("addq\t$1, (%rbx)", access(By::Operand, 8, true, true, false));
+    assert_eq!(both.len(), 2, "a read, and a write: {both:?}");
+    let locked = told("lock cmpxchgq\t%rcx, x(%rip)", access(By::Operand, 8, true, true, true));
+    assert_eq!(locked.len(), 1, "one operation: {locked:?}");
+    // Not a number of bytes that is told.
+    assert!(told("fxsave\t(%rbx)", access(By::Operand, 512, false, true, false)).is_empty());
 }

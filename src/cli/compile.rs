@@ -12,8 +12,9 @@ use witness::symbols::gcc_flags;
 /// Compile C for recording: the C compiler, with flags added.
 ///
 /// Runs $WITNESS_CC, or cc, with the arguments given and the flags of an ordinary ThreadSanitizer build
-/// in front of them; --show prints the command instead. Where that is gcc, inline assembly is recorded,
-/// too. Works as the compiler of a build system: make CC="witness cc".
+/// in front of them; --show prints the command instead. Where that is gcc, inline assembly and
+/// structures that are passed by value are recorded, too. Works as the compiler of a build system:
+/// make CC="witness cc".
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness cc -o app app.c -pthread
@@ -70,7 +71,7 @@ impl Language {
             command.args(gcc_flags(gcc_version(&version)));
             let calls = session::kept_file("compile.h", CALLS).context("cannot put a header where gcc finds it")?;
             command.arg("-include").arg(calls);
-            // Where gcc looks for its assembler first: inline assembly is to be recorded as well.
+            // Where gcc looks for its assembler first: inline assembly is to be recorded as well, and what gcc leaves out.
             let mut folder = OsString::from("-B");
             folder.push(super::assembler::folder()?.join(""));
             command.arg(folder);

@@ -7,7 +7,7 @@
 use super::super::machine_code::KEPT;
 use super::calls::{Calls, Length};
 use hashbrown::{DefaultHashBuilder, HashMap};
-use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, UsedMemory};
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, UsedMemory, UsedRegister};
 use std::hash::{BuildHasher, Hash};
 
 /// Unknowns, and a number.
@@ -232,11 +232,101 @@ impl Stretch {
         if !is_pure {
             from.push(Value::constant(instruction.ip()));
         }
-        for used in used.iter().filter(|used| used.register().is_gpr()) {
-            if !matches!(used.access(), OpAccess::Read | OpAccess::CondRead) {
-                let value = self.unknown((&from, used.register() as u32));
-                self.put(used.register(), value);
-            }
+        let is_written = |used: &&UsedRegister| {
+            used.register().is_gpr() && !matches!(used.access(), OpAccess::Read | OpAccess::CondRead)
+        };
+        for (number, used) in used.iter().filter(is_written).enumerate() {
+            let value = self.unknown((&from, number));
+            self.put(used.register(), value);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Calls, Length, Stretch};
+    use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, Register};
+
+    const TELLS: Calls = Calls::Telling(Length::Known(4));
+
+    /// Instructions, with what the first thing that they use is said to be: told, or not, or nothing.
+    fn goes_through(stretch: &mut Stretch, code: &[(&[u8], Calls, Option<Option<bool>>)]) {
+        let mut infos = InstructionInfoFactory::new();
+        let mut at = 0x1000;
+        for &(bytes, calls, expected) in code {
+            let instruction = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE).decode();
+            assert_eq!(instruction.len(), bytes.len(), "{bytes:x?}");
+            let used = infos.info(&instruction).used_memory().first().copied();
+            if let Some(expected) = expected {
+                assert_eq!(stretch.is_told(&used.expect("an access")), expected, "{bytes:x?}");
+            }
+            stretch.pass(&instruction, calls);
+            at = instruction.next_ip();
+        }
+    }
+
+    const TOLD: Option<Option<bool>> = Some(Some(true));
+    const UNTOLD: Option<Option<bool>> = Some(Some(false));
+    const UNKNOWN: Option<Option<bool>> = Some(None);
+    const CALL: &[u8] = &[0xe8, 0, 0, 0, 0];
+
+    #[test]
+    fn an_access_is_what_was_told_right_before_by_whatever_way_its_address_comes() {
+        let mut stretch = Stretch::new();
+        stretch.begins(true);
+        let code: [(&[u8], Calls, Option<Option<bool>>); 20] = [
+            (b"\x48\x89\x7c\x24\x08", Calls::Nothing, UNTOLD), // mov %rdi,0x8(%rsp)
+            (b"\x48\x8d\x7b\x10", Calls::Nothing, None),       // lea 0x10(%rbx),%rdi
+            (CALL, TELLS, None),
+            (b"\x8b\x43\x10", Calls::Nothing, TOLD),   // mov 0x10(%rbx),%eax
+            (b"\x8b\x43\x14", Calls::Nothing, UNTOLD), // mov 0x14(%rbx),%eax
+            (b"\x48\x8b\x54\x24\x08", Calls::Nothing, UNTOLD), // mov 0x8(%rsp),%rdx
+            (b"\x48\x89\xd7", Calls::Nothing, None),   // mov %rdx,%rdi
+            (CALL, TELLS, None),
+            (b"\x48\x8b\x44\x24\x08", Calls::Nothing, UNTOLD), // mov 0x8(%rsp),%rax
+            (b"\x8b\x08", Calls::Nothing, TOLD),               // mov (%rax),%ecx
+            (b"\x8b\x48\x04", Calls::Nothing, UNTOLD),         // mov 0x4(%rax),%ecx
+            (b"\x49\x63\xc4", Calls::Nothing, None),           // movslq %r12d,%rax
+            (b"\x48\x8d\x3c\xc3", Calls::Nothing, None),       // lea (%rbx,%rax,8),%rdi
+            (CALL, TELLS, None),
+            (b"\x49\x63\xd4", Calls::Nothing, None),     // movslq %r12d,%rdx
+            (b"\x48\x8b\x04\xd3", Calls::Nothing, TOLD), // mov (%rbx,%rdx,8),%rax
+            (b"\x48\x8b\x44\xd3\x08", Calls::Nothing, UNTOLD), // mov 0x8(%rbx,%rdx,8),%rax
+            (CALL, Calls::Other(None), None),
+            // What was told is told no longer, whatever the address.
+            (b"\x48\x8b\x04\xd3", Calls::Nothing, UNTOLD), // mov (%rbx,%rdx,8),%rax
+            (b"\x8b\x43\x10", Calls::Nothing, UNTOLD),     // mov 0x10(%rbx),%eax
+        ];
+        goes_through(&mut stretch, &code);
+    }
+
+    #[test]
+    fn what_was_told_before_a_stretch_may_be_anything_until_another_function_is_called() {
+        let mut stretch = Stretch::new();
+        stretch.begins(false);
+        let code: [(&[u8], Calls, Option<Option<bool>>); 6] = [
+            (b"\x8b\x43\x10", Calls::Nothing, UNKNOWN),  // mov 0x10(%rbx),%eax
+            (b"\x48\x8d\x7b\x10", Calls::Nothing, None), // lea 0x10(%rbx),%rdi
+            (CALL, TELLS, None),
+            (b"\x8b\x43\x10", Calls::Nothing, TOLD), // mov 0x10(%rbx),%eax
+            (CALL, Calls::Other(None), None),
+            (b"\x8b\x43\x10", Calls::Nothing, UNTOLD), // mov 0x10(%rbx),%eax
+        ];
+        goes_through(&mut stretch, &code);
+    }
+
+    #[test]
+    fn a_range_is_as_long_as_the_register_says() {
+        let mut stretch = Stretch::new();
+        stretch.begins(true);
+        let code: [(&[u8], Calls, Option<Option<bool>>); 6] = [
+            (b"\xbe\x20\x00\x00\x00", Calls::Nothing, None), // mov $0x20,%esi
+            (b"\x48\x89\xdf", Calls::Nothing, None),         // mov %rbx,%rdi
+            (CALL, Calls::Telling(Length::In(Register::RSI)), None),
+            (b"\x48\x8b\x43\x18", Calls::Nothing, TOLD), // mov 0x18(%rbx),%rax
+            (b"\x48\x8b\x43\x20", Calls::Nothing, UNTOLD), // mov 0x20(%rbx),%rax
+            (b"\x48\x8b\x43\xfc", Calls::Nothing, TOLD), // mov -0x4(%rbx),%rax: half of it
+        ];
+        goes_through(&mut stretch, &code);
     }
 }

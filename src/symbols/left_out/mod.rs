@@ -5,6 +5,9 @@
 //! runtime's call right before the statement that accesses memory, and no access crosses a call. So one for which the
 //! runtime was not called since another function was is not recorded, nor one of a variable, where it was called for
 //! other variables alone; and neither is what a function leaves where its caller wants the structure that it returns.
+//! That is sure enough to say that a program may do more than was explored. The assembler of `witness cc` has such
+//! accesses recorded, and for that looks at addresses, too (`addresses`): one is what the runtime was told of in the same
+//! stretch of code, or was not told of.
 //!
 //! *What libraries read.* Some functions read what their argument points to, and are not recorded.
 //!

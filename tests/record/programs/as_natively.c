@@ -116,10 +116,45 @@ static int waits_for_timer(void)
     return 0;
 }
 
+static int handled, sum;
+
+static void handles(int signal, siginfo_t *info, void *unused)
+{
+    (void)signal, (void)unused;
+    __atomic_add_fetch(&sum, info->si_value.sival_int, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&handled, 1, __ATOMIC_SEQ_CST);
+}
+
+static void *gets_signals(void *unused)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    while (__atomic_load_n(&handled, __ATOMIC_SEQ_CST) < 6)
+        usleep(100);
+    return unused;
+}
+
+/* All of them, also of one kind. */
+static int queues_signals(void)
+{
+    struct sigaction action = {.sa_sigaction = handles, .sa_flags = SA_SIGINFO};
+    pthread_t thread;
+    for (int i = 0; i < 2; i++)
+        sigaction(SIGRTMIN + i, &action, 0);
+    pthread_mutex_lock(&mutex);
+    pthread_create(&thread, 0, gets_signals, 0);
+    usleep(1000);
+    for (int i = 0; i < 6; i++)
+        pthread_sigqueue(thread, SIGRTMIN + i % 2, (union sigval){.sival_int = 1 << i});
+    pthread_mutex_unlock(&mutex);
+    pthread_join(thread, 0);
+    return sum != 63;
+}
+
 int main(int count, char **arguments)
 {
     static int (*const cases[])(void) = {
-        sets_user, brings_stack, blocks_signals, waits_oddly, has_first_key, waits_for_timer,
+        sets_user, brings_stack, blocks_signals, waits_oddly, has_first_key, waits_for_timer, queues_signals,
     };
     return cases[atoi(arguments[count - 1])]();
 }

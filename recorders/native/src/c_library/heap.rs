@@ -94,7 +94,7 @@ fn obtain(size: usize) -> *mut c_void {
 }
 
 /// Calls from libraries never give way: libc calls malloc with its own locks held.
-fn enter(pc: usize) -> Option<RuntimeGuard> {
+pub(super) fn enter(pc: usize) -> Option<RuntimeGuard> {
     enter_for(pc, || Intent::NONE)
 }
 
@@ -115,12 +115,7 @@ pub(super) fn begins_with(block: *mut c_void, size: usize, pc: usize, contents: 
     if !block.is_null() {
         let errno = save_errno();
         if let Some(_inside) = enter(pc) {
-            freed_blocks::begins(block as usize);
-            pending::push(Record::Alloc {
-                pc: pc as u64,
-                addr: block as u64,
-                size: size as u64,
-            });
+            begins_inside(block, size, pc);
             contents();
         } else {
             freed_blocks::begins_unseen(block as usize);
@@ -128,6 +123,16 @@ pub(super) fn begins_with(block: *mut c_void, size: usize, pc: usize, contents: 
         restore_errno(errno);
     }
     block
+}
+
+/// The same for a thread that is inside.
+pub(super) fn begins_inside(block: *mut c_void, size: usize, pc: usize) {
+    freed_blocks::begins(block as usize);
+    pending::push(Record::Alloc {
+        pc: pc as u64,
+        addr: block as u64,
+        size: size as u64,
+    });
 }
 
 /// Records the end of a block, or that what is no block any more is freed once more: the allocator uses it all the

@@ -1,24 +1,27 @@
 //! Mappings, which are blocks as well. (libc's own do not come through here.)
 
 use super::channels::shared;
-use super::heap::begins_with;
-use crate::events::{images, pending};
+use super::heap::{begins_inside, begins_with, enter};
+use crate::events::{images, modules, pending};
 use crate::platform::export::export;
-use crate::platform::memory::readable;
+use crate::platform::memory::{each, readable};
 use crate::platform::real::{self, real};
 use crate::platform::sys;
 use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::plan;
 use core::ffi::c_void;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, c_uint, off_t};
 use recorder_ring::Record;
+use recorder_ring::plan::kind;
+use std::vec::Vec;
 
 /// Mappings begin at multiples of this.
 const PAGE: usize = 4096;
 
-/// So many bytes of a mapped file are told as they appear, and so many of all files. What lies behind them changes
-/// without an event, as far as the trace tells, so accesses of it keep their places.
+/// So many bytes of a mapped file are told as they appear, or of memory that is replaced, and so many of all. What lies
+/// behind them changes without an event, as far as the trace tells, so accesses of it keep their places.
 const MOST_OF_A_FILE: usize = 1 << 20;
 const MOST_OF_ALL: usize = 1 << 24;
 
@@ -54,12 +57,24 @@ unsafe extern "C" fn map(
     offset: off_t,
     pc: usize,
 ) -> *mut c_void {
-    if flags & libc::MAP_FIXED != 0 {
-        // What is there goes away.
-        drop(RuntimeGuard::enter_and_stay());
-    }
     // SAFETY: the caller's own arguments.
-    let mapping = unsafe { real::mmap(addr, len, protection, flags, file, offset) };
+    let call = || unsafe { real::mmap(addr, len, protection, flags, file, offset) };
+    // What is there goes away.
+    if flags & libc::MAP_FIXED != 0
+        && let Some(_inside) = enter(pc)
+    {
+        let replaced = Replaced::is_about_to_be(addr as usize, len, pc);
+        let mapping = call();
+        if mapping != libc::MAP_FAILED {
+            begins_inside(mapping, len, pc);
+            if flags & libc::MAP_ANONYMOUS == 0 {
+                shared::reads(file, None, pc);
+            }
+            replaced.record(pc);
+        }
+        return mapping;
+    }
+    let mapping = call();
     if mapping == libc::MAP_FAILED {
         mapping
     } else {
@@ -81,6 +96,42 @@ unsafe extern "C" fn map(
                 }
             }
         })
+    }
+}
+
+/// Memory that a call replaces by other memory, or clears: what it held before, as far as that can be read and is told.
+struct Replaced {
+    start: usize,
+    before: Vec<u64>,
+}
+
+impl Replaced {
+    /// A call of the program's is about to do so. The thread is inside.
+    fn is_about_to_be(start: usize, len: usize, pc: usize) -> Replaced {
+        if !modules::is_instrumented(pc) {
+            return Replaced {
+                start,
+                before: Vec::new(),
+            };
+        }
+        plan::before_call(pc, &[kind::WRITE], &[(start, len)]);
+        let left = MOST_OF_ALL.saturating_sub(TOLD.load(Relaxed));
+        let words = len.min(MOST_OF_A_FILE).min(left) / size_of::<u64>();
+        Replaced {
+            start,
+            before: each(start as *const u64, words).collect(),
+        }
+    }
+
+    /// It has done so: the words that it has changed are written.
+    fn record(self, pc: usize) {
+        let now = each(self.start as *const u64, self.before.len());
+        for (place, (before, now)) in self.before.iter().zip(now).enumerate() {
+            if *before != now {
+                TOLD.fetch_add(size_of::<u64>(), Relaxed);
+                pending::write_now(self.start + place * size_of::<u64>(), size_of::<u64>(), pc);
+            }
+        }
     }
 }
 
@@ -119,11 +170,66 @@ settle_before! {
     mprotect(addr: *mut c_void, len: usize, protection: c_int) -> c_int;
     pkey_mprotect(addr: *mut c_void, len: usize, protection: c_int, key: c_int) -> c_int;
     pkey_set(key: c_int, rights: c_uint) -> c_int;
-    madvise(addr: *mut c_void, len: usize, advice: c_int) -> c_int;
-    mremap(addr: *mut c_void, len: usize, new_len: usize, flags: c_int, new_addr: *mut c_void) -> *mut c_void;
 }
 
-export! { munmap = unmap, "rdx"; }
+mod libc_others {
+    use super::*;
+    real! {
+        fn madvise(addr: *mut c_void, len: usize, advice: c_int) -> c_int;
+        fn mremap(addr: *mut c_void, len: usize, new_len: usize, flags: c_int, new_addr: *mut c_void) -> *mut c_void;
+    }
+}
+
+unsafe extern "C" fn advise(addr: *mut c_void, len: usize, advice: c_int, pc: usize) -> c_int {
+    // SAFETY: the caller's own arguments.
+    let call = || unsafe { libc_others::madvise(addr, len, advice) };
+    let inside = match advice {
+        // Private memory is zero behind it, or what its file holds.
+        libc::MADV_DONTNEED => enter(pc),
+        _ => RuntimeGuard::enter_and_stay(),
+    };
+    if inside.is_none() || advice != libc::MADV_DONTNEED {
+        return call();
+    }
+    let replaced = Replaced::is_about_to_be(addr as usize, len, pc);
+    let result = call();
+    if result == 0 {
+        replaced.record(pc);
+    }
+    result
+}
+
+unsafe extern "C" fn remap(
+    addr: *mut c_void,
+    len: usize,
+    new_len: usize,
+    flags: c_int,
+    new_addr: *mut c_void,
+    pc: usize,
+) -> *mut c_void {
+    // SAFETY: the caller's own arguments.
+    let call = || unsafe { libc_others::mremap(addr, len, new_len, flags, new_addr) };
+    let is_fixed = flags & libc::MREMAP_FIXED != 0;
+    let inside = match is_fixed {
+        true => enter(pc),
+        false => RuntimeGuard::enter_and_stay(),
+    };
+    if inside.is_none() || !is_fixed {
+        return call();
+    }
+    let replaced = Replaced::is_about_to_be(new_addr as usize, new_len, pc);
+    let mapping = call();
+    if mapping != libc::MAP_FAILED {
+        replaced.record(pc);
+    }
+    mapping
+}
+
+export! {
+    munmap = unmap, "rdx";
+    madvise = advise, "rcx";
+    mremap = remap, "r9";
+}
 
 unsafe extern "C" fn unmap(addr: *mut c_void, len: usize, pc: usize) -> c_int {
     // What the kernel refuses ends nothing.

@@ -86,6 +86,8 @@ struct Saved {
     taken: AtomicBool,
     /// Whose it is, once the details are there; else null.
     owner: AtomicPtr<Thread>,
+    /// Which one in the order in which they came.
+    number: AtomicU64,
     details: UnsafeCell<MaybeUninit<Details>>,
 }
 
@@ -100,9 +102,22 @@ static WAITING: [Saved; SAVED] = [const {
     Saved {
         taken: AtomicBool::new(false),
         owner: AtomicPtr::new(ptr::null_mut()),
+        number: AtomicU64::new(0),
         details: UnsafeCell::new(MaybeUninit::uninit()),
     }
 }; SAVED];
+
+/// How many signals have waited.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// The signal that has waited longest of those of a thread that came behind this one.
+fn next_of(thread: &Thread, behind: u64) -> Option<&'static Saved> {
+    let is_it = |saved: &&Saved| ptr::eq(saved.owner.load(Relaxed), thread) && saved.number.load(Relaxed) > behind;
+    WAITING
+        .iter()
+        .filter(is_it)
+        .min_by_key(|saved| saved.number.load(Relaxed))
+}
 
 fn bit(signal: c_int) -> u64 {
     1 << (signal - 1)
@@ -186,8 +201,8 @@ fn is_own_fault(signal: c_int, info: &siginfo_t) -> bool {
 }
 
 fn put_off(thread: &'static Thread, signal: c_int, info: &siginfo_t, context: &ucontext_t) {
-    // Like the kernel's: one of each kind waits.
-    if thread.deferred.load(Relaxed) & bit(signal) != 0 {
+    // Like the kernel's: one of each kind waits, but of those that queue up.
+    if signal < sent::FIRST_THAT_QUEUES && thread.deferred.load(Relaxed) & bit(signal) != 0 {
         return;
     }
     let owner = ptr::from_ref(thread).cast_mut();
@@ -203,6 +218,7 @@ fn put_off(thread: &'static Thread, signal: c_int, info: &siginfo_t, context: &u
             ptr::copy_nonoverlapping(state, arithmetic_state(copy), ARITHMETIC_BYTES);
         }
     }
+    saved.number.store(NUMBER.fetch_add(1, Relaxed) + 1, Relaxed);
     saved.owner.store(owner, Release);
     thread.deferred.fetch_or(bit(signal), Release);
     // At its next hook; or now, if it sleeps.
@@ -313,13 +329,25 @@ enum For {
     Anyone,
 }
 
+/// Whether another one of this kind waits.
+fn has_another(thread: &Thread, signal: c_int) -> bool {
+    let mut last = 0;
+    while let Some(saved) = next_of(thread, last) {
+        // SAFETY: the place is this thread's, so its details are there.
+        if unsafe { (*saved.details.get()).assume_init_ref().0 }.si_signo == signal {
+            return true;
+        }
+        last = saved.number.load(Relaxed);
+    }
+    false
+}
+
 /// Gives the signals of a set that the calling thread has put off back to the kernel, which keeps them as long as the
 /// thread blocks them. It blocks all signals now.
 fn give_back(thread: &Thread, set: u64, whom: For) {
-    for saved in WAITING
-        .iter()
-        .filter(|saved| ptr::eq(saved.owner.load(Relaxed), thread))
-    {
+    let (mut last, mut kept) = (0, 0);
+    while let Some(saved) = next_of(thread, last) {
+        last = saved.number.load(Relaxed);
         // SAFETY: the place is this thread's, so its details are there.
         let mut info = unsafe { (*saved.details.get()).assume_init_ref().0 };
         let signal = info.si_signo;
@@ -328,7 +356,10 @@ fn give_back(thread: &Thread, set: u64, whom: For) {
         // SAFETY: the kernel reads the details of the signal.
         let result = unsafe {
             match whom {
-                _ if set & bit(signal) == 0 => continue,
+                _ if set & bit(signal) == 0 => {
+                    kept |= bit(signal);
+                    continue;
+                }
                 For::Anyone if info.si_code == libc::SI_USER => {
                     sys::call(libc::SYS_rt_sigqueueinfo, process, number, at, 0)
                 }
@@ -344,9 +375,11 @@ fn give_back(thread: &Thread, set: u64, whom: For) {
         // Where it has no room for more, the signal stays here.
         if result == 0 {
             saved.give_up();
-            thread.deferred.fetch_and(!bit(signal), AcqRel);
+        } else {
+            kept |= bit(signal);
         }
     }
+    thread.deferred.store(kept, Release);
 }
 
 /// The calling thread is in a call outside since the baton was taken from it there, and all signals are blocked: those
@@ -363,15 +396,13 @@ pub fn handle_outside(thread: &Thread) {
 #[inline(never)]
 pub fn deliver(inside: &RuntimeGuard, place_of_thread: Place, afterwards: Afterwards) -> Handled {
     let thread = inside.thread();
-    let owner = ptr::from_ref(thread).cast_mut();
     let (mut ran, mut restarts) = (false, true);
     while thread.deferred.load(Acquire) != 0 {
         // No signal comes while the places change hands.
         let before = sys::block_signals(u64::MAX);
         // What the program has blocked since they came waits until it does no longer.
         give_back(thread, before, For::Anyone);
-        let saved = WAITING.iter().find(|saved| ptr::eq(saved.owner.load(Relaxed), owner));
-        let Some(saved) = saved else {
+        let Some(saved) = next_of(thread, 0) else {
             thread.deferred.store(0, Relaxed);
             sys::block_signals(before);
             break;
@@ -380,7 +411,9 @@ pub fn deliver(inside: &RuntimeGuard, place_of_thread: Place, afterwards: Afterw
         let (mut info, mut context, when) = unsafe { (*saved.details.get()).assume_init_read() };
         saved.give_up();
         let signal = info.si_signo;
-        thread.deferred.fetch_and(!bit(signal), AcqRel);
+        if !has_another(thread, signal) {
+            thread.deferred.fetch_and(!bit(signal), AcqRel);
+        }
         let handler = &HANDLERS[signal as usize];
         if modules::is_instrumented(handler.code.load(Relaxed)) && !outside::may_come(thread, &info) {
             sys::block_signals(before);

@@ -13,7 +13,8 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 use libc::{c_int, siginfo_t};
 use std::vec::Vec;
 
-const FIRST_THAT_QUEUES: c_int = 32;
+/// Signals from this one on queue up.
+pub const FIRST_THAT_QUEUES: c_int = 32;
 
 /// Whom a signal was sent to: one thread, or the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
