@@ -66,7 +66,10 @@ unsafe extern "C" fn map(
         let replaced = Replaced::is_about_to_be(addr as usize, len, pc);
         let mapping = call();
         if mapping != libc::MAP_FAILED {
-            begins_inside(mapping, len, pc);
+            // Memory that was there is still the same block, with other contents.
+            if replaced.before.is_empty() {
+                begins_inside(mapping, len, pc);
+            }
             if flags & libc::MAP_ANONYMOUS == 0 {
                 shared::reads(file, None, pc);
             }
