@@ -141,6 +141,38 @@ fn constant_at(before: &[(Instruction, Calls)], mut register: Register, targets:
 /// A function's instructions.
 pub(super) type Body = Vec<(Instruction, Calls)>;
 
+/// Whether a call, the last one of some instructions, passes a place in the frame, as far as they tell.
+fn passes_frame(before: &[(Instruction, Calls)], targets: &HashSet<u64>, is_frame: &dyn Fn(Register) -> bool) -> bool {
+    let mut register = Register::RDI;
+    let Some(((call, _), rest)) = before.split_last() else {
+        return false;
+    };
+    let mut next = call.ip();
+    for (instruction, calls) in rest.iter().rev().take(FROM_NAME) {
+        if targets.contains(&next) || *calls != Calls::Nothing || instruction.flow_control() != FlowControl::Next {
+            return false;
+        }
+        next = instruction.ip();
+        let sets = instruction.op_count() > 0
+            && instruction.op0_kind() == OpKind::Register
+            && instruction.op0_register().full_register() == register;
+        match instruction.mnemonic() {
+            Mnemonic::Lea if sets => return is_frame(instruction.memory_base()),
+            Mnemonic::Mov if sets && instruction.op1_kind() == OpKind::Register => {
+                register = instruction.op1_register().full_register();
+                if is_frame(register) {
+                    return true;
+                }
+            }
+            // The place of an array's entry.
+            Mnemonic::Add if sets => {}
+            _ if sets => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
 /// What an instruction does to memory that it uses.
 fn access(instruction: &Instruction, used: &UsedMemory) -> Access {
     let repeated = instruction.has_rep_prefix();
@@ -207,8 +239,8 @@ pub(super) struct Function<'b> {
     /// Places in its frame where it keeps a pointer to what is its own, or to the place of its result.
     kept_own: HashSet<(Register, u64)>,
     kept_result: HashSet<(Register, u64)>,
-    /// What the runtime is told of by name: variables, or parts of them, with their lengths; and of what each call that
-    /// does so tells it, by its place.
+    /// What the runtime is told of by name: variables, or parts of them, with their lengths; and of what each call tells it
+    /// that may tell of other memory than the function's frame, by its place.
     variables: Vec<(u64, u64)>,
     tells: HashMap<usize, Told>,
     infos: InstructionInfoFactory,
@@ -222,11 +254,16 @@ impl<'b> Function<'b> {
             instruction.mnemonic() == Mnemonic::Mov
                 && (instruction.op0_register(), instruction.op1_register()) == (Register::RBP, Register::RSP)
         };
+        let has_frame_pointer = body.iter().any(is_set);
+        let is_frame = |register| register == Register::RSP || (register == Register::RBP && has_frame_pointer);
         let targets: HashSet<u64> = body.iter().map(|(one, _)| one.near_branch_target()).collect();
         let mut variables = Vec::new();
         let mut tells = HashMap::new();
         for (place, (_, calls)) in body.iter().enumerate() {
             let Calls::Telling(length) = *calls else { continue };
+            if passes_frame(&body[..=place], &targets, &is_frame) {
+                continue;
+            }
             let constant = |register| constant_at(&body[..=place], register, &targets);
             let length = match length {
                 Length::Known(bytes) => Some(bytes),
@@ -251,7 +288,7 @@ impl<'b> Function<'b> {
             variables,
             tells,
             places: (0..).zip(body).map(|(place, (one, _))| (one.ip(), place)).collect(),
-            has_frame_pointer: body.iter().any(is_set),
+            has_frame_pointer,
             kept_own: HashSet::new(),
             kept_result: HashSet::new(),
             infos: InstructionInfoFactory::new(),
@@ -354,9 +391,8 @@ impl<'b> Function<'b> {
                 matches!(calls, Calls::Other(_)) && may.result.has(Register::RDI),
             );
             match calls {
-                // What it is told of a function's own memory is nothing of what others may see.
-                Calls::Telling(_) if may.own.has(Register::RDI) => {}
-                Calls::Telling(_) => after.told.0 |= self.tells[&place].0,
+                // What it is told of the function's own frame is nothing of what others may see.
+                Calls::Telling(_) => after.told.0 |= self.tells.get(&place).copied().unwrap_or_default().0,
                 Calls::Other(_) | Calls::Reader(_) => after.told = Told::default(),
                 Calls::Runtime | Calls::Operation | Calls::Nothing => {}
             }
@@ -495,7 +531,7 @@ impl<'b> Function<'b> {
         if may(place).told == Told::default() || self.body[place].0.has_lock_prefix() {
             return true;
         }
-        let tells_of_own = |at: usize| matches!(self.body[at].1, Calls::Telling(_)) && may(at).own.has(Register::RDI);
+        let tells_of_own = |at: usize| matches!(self.body[at].1, Calls::Telling(_)) && !self.tells.contains_key(&at);
         let mut behind_start = (0..=place).rev().take_while(|&at| !self.is_target(at));
         let Some(call) = behind_start.find(|&at| !self.goes_on(at) && !tells_of_own(at)) else {
             return false;

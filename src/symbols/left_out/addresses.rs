@@ -249,8 +249,11 @@ mod tests {
 
     const TELLS: Calls = Calls::Telling(Length::Known(4));
 
-    /// Instructions, with what the first thing that they use is said to be: told, or not, or nothing.
-    fn goes_through(stretch: &mut Stretch, code: &[(&[u8], Calls, Option<Option<bool>>)]) {
+    /// An instruction, and what is to be said of the first thing that it uses, if anything: it was told, or not, or may
+    /// have been.
+    type Line<'c> = (&'c [u8], Calls, Option<Option<bool>>);
+
+    fn goes_through(stretch: &mut Stretch, code: &[Line<'_>]) {
         let mut infos = InstructionInfoFactory::new();
         let mut at = 0x1000;
         for &(bytes, calls, expected) in code {
@@ -274,7 +277,7 @@ mod tests {
     fn an_access_is_what_was_told_right_before_by_whatever_way_its_address_comes() {
         let mut stretch = Stretch::new();
         stretch.begins(true);
-        let code: [(&[u8], Calls, Option<Option<bool>>); 20] = [
+        let code: [Line<'_>; 20] = [
             (b"\x48\x89\x7c\x24\x08", Calls::Nothing, UNTOLD), // mov %rdi,0x8(%rsp)
             (b"\x48\x8d\x7b\x10", Calls::Nothing, None),       // lea 0x10(%rbx),%rdi
             (CALL, TELLS, None),
@@ -304,7 +307,7 @@ mod tests {
     fn what_was_told_before_a_stretch_may_be_anything_until_another_function_is_called() {
         let mut stretch = Stretch::new();
         stretch.begins(false);
-        let code: [(&[u8], Calls, Option<Option<bool>>); 6] = [
+        let code: [Line<'_>; 6] = [
             (b"\x8b\x43\x10", Calls::Nothing, UNKNOWN),  // mov 0x10(%rbx),%eax
             (b"\x48\x8d\x7b\x10", Calls::Nothing, None), // lea 0x10(%rbx),%rdi
             (CALL, TELLS, None),
@@ -319,7 +322,7 @@ mod tests {
     fn a_range_is_as_long_as_the_register_says() {
         let mut stretch = Stretch::new();
         stretch.begins(true);
-        let code: [(&[u8], Calls, Option<Option<bool>>); 6] = [
+        let code: [Line<'_>; 6] = [
             (b"\xbe\x20\x00\x00\x00", Calls::Nothing, None), // mov $0x20,%esi
             (b"\x48\x89\xdf", Calls::Nothing, None),         // mov %rbx,%rdi
             (CALL, Calls::Telling(Length::In(Register::RSI)), None),
