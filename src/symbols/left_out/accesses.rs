@@ -670,3 +670,47 @@ fn whose(used: &UsedMemory, may: May, has_frame_pointer: bool, may_change: &dyn 
         false => Whose::Others,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Body, Calls, Found, Function};
+    use crate::symbols::left_out::calls::Length;
+    use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+
+    /// What is found of a function whose calls tell the runtime of a byte.
+    fn found(code: &[u8]) -> Found {
+        let instructions = Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE).into_iter();
+        let body: Body = instructions
+            .map(|instruction| match instruction.mnemonic() {
+                Mnemonic::Call => (instruction, Calls::Telling(Length::Known(1))),
+                _ => (instruction, Calls::Nothing),
+            })
+            .collect();
+        Function::new(&body, &|_| true).find(true)
+    }
+
+    #[test]
+    fn an_access_is_not_told_again_where_its_address_may_come_from_the_frame() {
+        let found = found(
+            b"\x48\x83\xec\x28\x85\xf6\x74\x0c\x48\x8d\x44\x24\x10\x48\x89\x44\x24\x08\xeb\x09\
+              \x48\x8d\x4b\x6c\x48\x89\x4c\x24\x08\x48\x8b\x7c\x24\x08\xe8\x00\x00\x00\x00\x88\x43\x6c\
+              \x48\x83\xc4\x28\xc3",
+        );
+        // sub $0x28,%rsp; test %esi,%esi; je 1f; lea 0x10(%rsp),%rax; mov %rax,0x8(%rsp); jmp 2f;
+        // 1: lea 0x6c(%rbx),%rcx; mov %rcx,0x8(%rsp); 2: mov 0x8(%rsp),%rdi; call; mov %al,0x6c(%rbx); add; ret
+        assert!(found.unrecorded.iter().all(|one| !one.stands_alone), "{found:?}");
+    }
+
+    #[test]
+    fn what_is_told_of_the_frame_says_nothing_of_what_others_see() {
+        // lea 0x10(%rsp),%rdi; call; mov %al,0x10(%rsp); mov %rdx,0x70(%rbx); ret
+        let found = found(b"\x48\x8d\x7c\x24\x10\xe8\x00\x00\x00\x00\x88\x44\x24\x10\x48\x89\x53\x70\xc3");
+        let [one] = &*found.unrecorded else {
+            panic!("{found:?}");
+        };
+        assert!(
+            one.stands_alone && one.access.writes && one.access.size == 8,
+            "{found:?}"
+        );
+    }
+}
