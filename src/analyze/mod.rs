@@ -44,10 +44,11 @@ use crate::parallel;
 use crate::predict::SyncPreserving;
 use crate::prune::{Grounds, LockContexts, MustHappenBefore, Needs, VariableLocks};
 use crate::schedule::{Goal, Schedule};
+use crate::semantics::synchronizes::is_weak;
 use crate::semantics::waits;
 use crate::solve::Native;
 use crate::symbols::UnrecordedCalls;
-use crate::trace::{AccessKind, EventId, MemoryOrder, Sections, Trace, Wakes, Writers};
+use crate::trace::{AccessKind, EventId, Sections, Trace, Wakes, Writers};
 use crate::verdict::{Analysis, Fact, Find, Kind, Pair, Refutation, Regions, Rejected, Unknown, Verdict};
 use decider::Decider;
 use exclude::Unpinned;
@@ -391,7 +392,7 @@ fn with_decider<R>(
             })
         },
     );
-    let weak_atomics = trace.has_access(|kind, order| kind.is_atomic() && order != MemoryOrder::SeqCst);
+    let weak_atomics = trace.has_access(|kind, order| kind.is_atomic() && is_weak(kind.reads(), kind.writes(), order));
     let weak_links = (weak_atomics && trace.len() <= MAX_EVENTS_Z3).then(|| WeakLinks::of(trace));
     let decider = Decider {
         trace,

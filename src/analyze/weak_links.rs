@@ -10,7 +10,8 @@
 //! synchronize, counts.
 
 use crate::prune::MustHappenBefore;
-use crate::trace::{Access, EventId, MemoryOrder, ThreadId, Trace};
+use crate::semantics::synchronizes::{acquires, releases};
+use crate::trace::{EventId, ThreadId, Trace};
 use hashbrown::HashMap;
 
 /// The weak links of a trace.
@@ -33,8 +34,8 @@ impl WeakLinks {
                     thread: trace.thread(access.event),
                     read: access.kind.reads().then_some(used.read),
                     written: access.kind.writes().then_some(used.written),
-                    releases: releases(access),
-                    acquires: acquires(access),
+                    releases: releases(access.order),
+                    acquires: acquires(access.order),
                 });
             }
         }
@@ -146,21 +147,10 @@ fn of_cell(sides: &[Side], any_value: bool) -> Option<(Threads, Threads)> {
     is_linked.then(|| (writes.into_values().collect(), reads.into_values().collect()))
 }
 
-fn acquires(access: Access) -> bool {
-    !matches!(access.order, MemoryOrder::Relaxed | MemoryOrder::Release)
-}
-
-fn releases(access: Access) -> bool {
-    matches!(
-        access.order,
-        MemoryOrder::Release | MemoryOrder::AcqRel | MemoryOrder::SeqCst
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trace_format::{Event, MemRange, Op, StackId, Tables};
+    use trace_format::{Event, MemRange, MemoryOrder, Op, StackId, Tables};
 
     const FLAG: MemRange = MemRange { addr: 0x100, size: 4 };
     const DATA: MemRange = MemRange { addr: 0x200, size: 4 };

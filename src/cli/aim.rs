@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use trace_format::TraceFile;
 use witness::analyze::Options as AnalysisOptions;
 use witness::confirm::{About, Finding, Question, Unmatched, decided};
-use witness::explore::{Exploration, Goal, Learnt, Options, Program, Progress, What, at_places_first, explore};
+use witness::explore::{Exploration, Learnt, Options, Program, Progress, What, at_places_first, explore};
 use witness::symbols::{Places, Symbols};
 use witness::verdict::Kind;
 use witness::warnings::{Format, Warning};
@@ -155,17 +155,17 @@ impl<'a> Aimed<'a> {
         analysis: &AnalysisArgs,
         color: Color,
     ) -> anyhow::Result<ExitCode> {
-        let explored = self.run(options, watch)?;
+        let mut explored = self.run(options, watch)?;
         let Aimed { program, aim, answers } = self;
         let (program, answers) = (&*program, answers.into_inner());
         let mut ends = Ends::of(&explored, program)?;
         if shorten {
             ends.shorten(program)?;
         }
+        let is_settled = |race| answers.is_settled(race);
+        explored.settle(is_settled);
         ends.found
-            .extend(unproven(&explored, program, aim.options.find, |race| {
-                answers.is_settled(race)
-            })?);
+            .extend(unproven(&explored, program, aim.options.find, is_settled)?);
         let mut all = result(&explored, program, aim.options.find, ends.found)?;
         all.not_exhausted.extend(answers.left_open());
         if answers.open.is_empty() {
@@ -208,7 +208,7 @@ impl<'a> Aimed<'a> {
             ..options
         };
         let mut look = |program: &Program, run: usize, learnt: &Learnt| {
-            let shows_race = |what: &What| matches!(what, What::Goal(Goal::Race(..)));
+            let shows_race = |what: &What| matches!(what, What::Goal(goal) if goal.is_race());
             let path = program.trace_of(run);
             // Of one that was not searched, only its analysis tells.
             let is_untold = program.is_unsearched() && path.exists();

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use witness::analyze::{Beginning, Options as AnalysisOptions};
 use witness::explore::{
-    Engine, Exploration, FailsIf, Found, Goal, Learnt, Limits, MOST_OF_A_SEARCH, Options, Program, Progress,
+    Engine, Exploration, FailsIf, Found, Learnt, Limits, MOST_OF_A_SEARCH, Options, Program, Progress,
     RUNS_BEFORE_LOOKING_AHEAD, Reason, Sharing, What, at_places_first, explore, folder_of_shared, shared_environment,
 };
 use witness::session::Bounds;
@@ -223,7 +223,7 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         Ok(())
     };
     let mut watched = Watched::from_the_first(&mut program, &mut look);
-    let explored = explore(&mut watched, &options, &mut |progress| watch.see(progress))?;
+    let mut explored = explore(&mut watched, &options, &mut |progress| watch.see(progress))?;
     watch.bar.finish_and_clear();
     ensure!(
         explored.runs > 0,
@@ -255,6 +255,7 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         )?;
     }
     let is_proved = |race| races.witnessed().contains(&race);
+    explored.settle(is_proved);
     ends.found.extend(unproven(&explored, &program, find, is_proved)?);
     let mut all = result(&explored, &program, find, ends.found)?;
     all.not_exhausted.extend(races.left_open());
@@ -391,7 +392,8 @@ fn remove_traces(folder: &Path) -> anyhow::Result<()> {
 /// The runs that show races, or those that show something else.
 fn runs_of(explored: &Exploration, races: bool) -> impl Iterator<Item = usize> {
     let found = explored.found.iter();
-    let found = found.filter(move |Found { what, .. }| matches!(what, What::Goal(Goal::Race(..))) == races);
+    let is_race = |what: &What| matches!(what, What::Goal(goal) if goal.is_race());
+    let found = found.filter(move |Found { what, .. }| is_race(what) == races);
     found.filter_map(|found| found.run)
 }
 

@@ -62,7 +62,7 @@ impl Ends {
                     "the program was still waiting in a loop when it had made all its events (--max-events)".to_owned(),
                     ExitCode::TimedOut,
                 ),
-                What::Ended(End::Success) | What::Goal(Goal::Race(..)) => continue,
+                What::Ended(End::Success) | What::Goal(Goal::Race(..) | Goal::Unordered(..)) => continue,
             };
             let (details, trace) = match *run {
                 Some(run) => {

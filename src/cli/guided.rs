@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 use trace_format::{Ending, ProgramEnd, TraceFile};
-use witness::explore::{End, Exploration, Goal, Learnt, Limits, Options, Program, What, at_places_first, explore};
+use witness::explore::{End, Exploration, Learnt, Limits, Options, Program, What, at_places_first, explore};
 use witness::record::{self, Recorded};
 use witness::results::ExplorationResult;
 use witness::session::Bounds;
@@ -118,7 +118,7 @@ impl<'a> Made<'a> {
             code,
             is_unsearched: false,
             failure: failure_of(end),
-            shows_end: (learnt.shows.iter()).any(|what| !matches!(what, What::Goal(Goal::Race(..)))),
+            shows_end: (learnt.shows.iter()).any(|what| !matches!(what, What::Goal(goal) if goal.is_race())),
         })
     }
 }
@@ -204,11 +204,13 @@ impl Guidance {
 
     /// What can be said of all schedules, if all were covered; `is_proved` says which races a trace proves.
     pub fn all_schedules(&self, is_proved: impl Fn(Positions) -> bool) -> anyhow::Result<Option<ExplorationResult>> {
-        if !self.explored.is_exhausted() {
+        let mut explored = self.explored.clone();
+        explored.settle(&is_proved);
+        if !explored.is_exhausted() {
             return Ok(None);
         }
-        let mut found = Ends::of(&self.explored, &self.program)?.found;
-        found.extend(unproven(&self.explored, &self.program, self.find, is_proved)?);
-        Ok(Some(result(&self.explored, &self.program, self.find, found)?))
+        let mut found = Ends::of(&explored, &self.program)?.found;
+        found.extend(unproven(&explored, &self.program, self.find, is_proved)?);
+        Ok(Some(result(&explored, &self.program, self.find, found)?))
     }
 }

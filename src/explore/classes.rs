@@ -77,8 +77,8 @@ pub fn classes(forest: &Forest, most_states: usize) -> Option<Classes> {
 
 /// A state, and digests of what led there.
 #[derive(Clone)]
-struct Execution {
-    state: State,
+pub(super) struct Execution {
+    pub(super) state: State,
     /// The past of each thread.
     threads: Vec<u128>,
     /// Who wrote each cell last.
@@ -90,7 +90,7 @@ struct Execution {
 }
 
 impl Execution {
-    fn start(tables: &Tables<'_>) -> Execution {
+    pub(super) fn start(tables: &Tables<'_>) -> Execution {
         let state = State::start(tables);
         let (threads, cells, objects) = (state.at.len(), state.cells.len(), state.owner.len());
         Execution {
@@ -102,7 +102,7 @@ impl Execution {
         }
     }
 
-    fn digest(&self) -> u128 {
+    pub(super) fn digest(&self) -> u128 {
         let phases = self.state.phase.iter().map(|phase| u128::from(phase.code()));
         let at = self.state.at.iter().map(|&at| u128::from(at));
         let pasts = self
@@ -115,7 +115,7 @@ impl Execution {
         digest(&phases.chain(at).chain(pasts.copied()).collect::<Vec<_>>())
     }
 
-    fn perform(&mut self, tables: &Tables<'_>, turn: Turn) {
+    pub(super) fn perform(&mut self, tables: &Tables<'_>, turn: Turn) {
         let class = self.state.class(tables, turn.thread);
         let slot = turn.thread as usize;
         let edge = match turn.goes {

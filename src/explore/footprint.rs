@@ -225,7 +225,7 @@ impl Footprints {
             }
             Act::Join(tree) => out.push((self.end_of(tree.0), false)),
             Act::Fork(tree) => out.push((self.end_of(tree.0), true)),
-            Act::Unknown | Act::Ended | Act::Stops | Act::Local { .. } | Act::Begin | Act::End => {}
+            Act::Unknown | Act::Ended | Act::Stops | Act::Local { .. } | Act::Fence | Act::Begin | Act::End => {}
         }
     }
 

@@ -8,6 +8,9 @@ pub enum Goal {
     /// Two accesses that conflict are next in their threads (`docs/SEMANTICS.md`, section 3), at these positions, the
     /// lower one first.
     Race(Side, Side),
+    /// Two that conflict, at these positions, the lower one first, are never next at the same time, and nothing orders them
+    /// (`docs/SEMANTICS.md`, section 3, *unordered races*), as far as the forest tells.
+    Unordered(Side, Side),
     /// Nobody can go on, and somebody waits.
     Deadlock {
         /// Where threads stand that have not ended, in order.
@@ -50,10 +53,22 @@ impl Goal {
         some.iter().all(|&at| there(at) >= count(at))
     }
 
+    /// Whether it is a race, of either kind.
+    #[must_use]
+    pub fn is_race(&self) -> bool {
+        matches!(self, Goal::Race(..) | Goal::Unordered(..))
+    }
+
     /// A race of these two.
     #[must_use]
     pub fn race(a: Side, b: Side) -> Goal {
         Goal::Race(a.min(b), a.max(b))
+    }
+
+    /// An unordered race of these two.
+    #[must_use]
+    pub fn unordered(a: Side, b: Side) -> Goal {
+        Goal::Unordered(a.min(b), a.max(b))
     }
 }
 

@@ -246,6 +246,14 @@ impl State {
         })
     }
 
+    /// Who has arrived at a barrier whose round is not complete.
+    pub(crate) fn arrived<'s>(&'s self, tables: &'s Tables<'_>, barrier: ObjectId) -> impl Iterator<Item = u32> + 's {
+        self.threads().filter(move |&thread| {
+            self.phase[thread as usize] == Phase::Arrived
+                && self.class(tables, thread).act == Act::On(Action::BarrierExit(barrier))
+        })
+    }
+
     /// What a thread can do now: nothing if it waits, or has ended. `turns` is added to.
     pub(crate) fn turns(&self, tables: &Tables<'_>, thread: u32, turns: &mut Vec<Turn>) {
         let class = self.class(tables, thread);
@@ -279,7 +287,7 @@ impl State {
                     None => push(Choice::None, Goes::OpenRead),
                 }
             }
-            Act::Local { sees: false } | Act::Access(_) | Act::Begin | Act::End | Act::Fork(_) => {
+            Act::Local { sees: false } | Act::Fence | Act::Access(_) | Act::Begin | Act::End | Act::Fork(_) => {
                 push(Choice::None, along(Outcome::Done))
             }
             Act::Join(tree) => {
@@ -390,6 +398,7 @@ impl State {
             Act::Count(_)
             | Act::Join(_)
             | Act::Local { .. }
+            | Act::Fence
             | Act::Begin
             | Act::End
             | Act::Unknown
@@ -421,12 +430,9 @@ impl State {
             }
             Action::BarrierEnter(barrier) if turned == Turned::Chosen => {
                 self.count[barrier.index()] = 0;
-                let leaves = Act::On(Action::BarrierExit(barrier));
-                for other in 0..self.at.len() {
-                    let waits = self.at[other] != NONE && tables.class(self.at[other]).act == leaves;
-                    if waits && self.phase[other] == Phase::Arrived {
-                        self.phase[other] = Phase::Complete;
-                    }
+                let arrived: Vec<u32> = self.arrived(tables, barrier).collect();
+                for other in arrived {
+                    self.phase[other as usize] = Phase::Complete;
                 }
                 self.phase[slot] = Phase::Complete;
             }
@@ -525,12 +531,21 @@ impl State {
 
     /// Whether two threads' pending accesses race in this state.
     pub(crate) fn race(&self, tables: &Tables<'_>, a: u32, b: u32) -> bool {
-        use AccessKind::{AtomicRead, AtomicWrite, Free, Read, Use, Write};
-        let (x, y) = (self.class(tables, a), self.class(tables, b));
-        let (Act::Access(p), Act::Access(q)) = (x.act, y.act) else {
+        let (Some(p), Some(q)) = (self.part(tables, a), self.part(tables, b)) else {
             return false;
         };
-        let part = |kind, class| Part {
+        let (x, y) = (self.class(tables, a), self.class(tables, b));
+        p.conflicts(q) && x.cells.iter().any(|cell| y.cells.contains(cell))
+    }
+
+    /// What matters of a thread's pending access for whether it conflicts with another, if it is about to make one.
+    pub(crate) fn part(&self, tables: &Tables<'_>, thread: u32) -> Option<Part> {
+        use AccessKind::{AtomicRead, AtomicWrite, Free, Read, Use, Write};
+        let class = self.class(tables, thread);
+        let Act::Access(kind) = class.act else {
+            return None;
+        };
+        Some(Part {
             writes: match kind {
                 Write | AtomicWrite | Free => true,
                 AtomicRead => self.would_write(class),
@@ -541,8 +556,7 @@ impl State {
             // It is a write to an exploration: a run shows what an operation finds behind it.
             destroys: false,
             uses: kind == Use,
-        };
-        part(p, x).conflicts(part(q, y)) && x.cells.iter().any(|cell| y.cells.contains(cell))
+        })
     }
 }
 

@@ -37,6 +37,7 @@ mod sites;
 mod solver;
 mod states;
 mod tables;
+mod unordered;
 
 pub use classes::{Classes, classes};
 pub use failure::{FailsIf, FailsIfError};
@@ -62,6 +63,7 @@ use solver::Solver;
 use std::fmt;
 use std::ops::ControlFlow;
 use trace_format::NOBODYS;
+use unordered::{Unordered, unordered};
 
 /// Runs that are made at most along what the cheap search finds. It serves to find failures soon; what is left to it of
 /// a long exploration, the exact one finds as well.
@@ -98,6 +100,12 @@ const RUNS_UNTIL_MOST_FAIL: usize = 16;
 
 /// As many branches of a search are run at most before the next one.
 pub const MOST_OF_A_SEARCH: usize = 64;
+
+/// States that are met at most in looking for unordered races: each takes some kilobytes of work, and of programs with
+/// more the reports say that it was not done.
+const STATES_FOR_ORDERS: usize = 200_000;
+/// So many runs are made at most for what may be unordered races.
+const MOST_UNORDERED: usize = 32;
 
 /// How an open branch is preferred: the one with the least cost is run first, of equal ones the one met first.
 pub type Order<'o> = dyn Fn(&Forest, &Prefix) -> u64 + 'o;
@@ -222,22 +230,24 @@ pub enum Reason {
     Stopped,
     /// Runs along a feasible prefix did not show what is open there.
     NotShown(Opening, u64),
+    /// Nothing that the model knows orders the accesses at these positions, and no trace shows that they race.
+    Unsettled(u64, u64),
 }
 
 impl Reason {
     /// In words, with places in the code as `place` tells them.
     #[must_use]
     pub fn words(&self, place: &dyn Fn(u64) -> String) -> String {
-        let position = match self {
-            Reason::Reservation(reservation) => reservation.position(),
-            Reason::NotShown(_, position) => Some(*position),
-            Reason::Runs | Reason::States | Reason::Stopped => None,
+        let positions = match self {
+            Reason::Reservation(reservation) => [reservation.position(), None],
+            Reason::NotShown(_, position) => [Some(*position), None],
+            Reason::Unsettled(a, b) => [Some(*a), Some(*b)],
+            Reason::Runs | Reason::States | Reason::Stopped => [None, None],
         };
-        if position == Some(0) {
+        if positions[0] == Some(0) {
             return "what comes after the end of a run that was ended early was not shown".to_owned();
         }
-        let words = self.to_string();
-        position.map_or(words.clone(), |position| {
+        (positions.into_iter().flatten()).fold(self.to_string(), |words, position| {
             words.replace(&format!("{position:#x}"), &place(position))
         })
     }
@@ -254,6 +264,12 @@ impl fmt::Display for Reason {
                 write!(
                     f,
                     "what is feasible at {position:#x} was not shown by the runs that were made to show it"
+                )
+            }
+            Reason::Unsettled(a, b) => {
+                write!(
+                    f,
+                    "whether the order of atomics keeps {a:#x} and {b:#x} apart was not decided: the run that was made for them shows no race"
                 )
             }
         }
@@ -284,6 +300,16 @@ impl Exploration {
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         self.not_exhausted.is_empty()
+    }
+
+    /// Takes note of which unordered races traces prove: the others may be none, and are left open.
+    pub fn settle(&mut self, is_proved: impl Fn((u64, u64)) -> bool) {
+        let open = self.found.iter().filter_map(|found| match found.what {
+            What::Goal(Goal::Unordered(a, b)) => Some((a.position, b.position)),
+            _ => None,
+        });
+        let open = open.filter(|&pair| !is_proved(pair));
+        self.not_exhausted.extend(open.map(|(a, b)| Reason::Unsettled(a, b)));
     }
 }
 
@@ -339,6 +365,7 @@ pub fn explore<S: Session>(
         solver: None,
         fits: Fits::Unknown,
         alike: Alike::default(),
+        orders_are_covered: false,
     };
     exploring.run(watch)?;
     Ok(exploring.finish())
@@ -369,6 +396,8 @@ struct Exploring<'s, 'o, S> {
     solver: Option<Solver>,
     fits: Fits,
     alike: Alike,
+    /// Whether weak atomics are known to leave no race open that no state shows.
+    orders_are_covered: bool,
 }
 
 /// Which engine suits the forest, as far as is known.
@@ -411,7 +440,9 @@ impl<S: Session> Exploring<'_, '_, S> {
             let (mut frontier, searched) = self.search_frontier()?;
             self.progress.open = frontier.len();
             if frontier.is_empty() {
-                if !searched.whole {
+                if searched.whole {
+                    self.look_for_unordered_races()?;
+                } else {
                     self.reasons.push(match self.options.limits.is_over() {
                         true => Reason::Stopped,
                         false => Reason::States,
@@ -444,6 +475,44 @@ impl<S: Session> Exploring<'_, '_, S> {
                 }
             }
         }
+    }
+
+    /// Of a forest in which nothing is open: whether its weak atomics leave races open that no state shows. Along each that
+    /// may be one, a run is made, so that the analysis of its trace can tell.
+    fn look_for_unordered_races(&mut self) -> Result<(), S::Error> {
+        let reservations = self.forest.reservations();
+        if !reservations.contains(&Reservation::WeakAtomics) || reservations.contains(&Reservation::ForeignRelease) {
+            return Ok(());
+        }
+        if !self.options.find.pairs() {
+            self.orders_are_covered = true;
+            return Ok(());
+        }
+        let limits = Limits {
+            states: self.options.limits.states.min(STATES_FOR_ORDERS),
+            ..self.options.limits
+        };
+        let Unordered { goals, whole } = unordered(&self.forest, &limits);
+        let is_race = |what: &What, a: Side, b: Side| *what == What::Goal(Goal::race(a, b));
+        let new = goals.into_iter().filter(|(goal, _)| match *goal {
+            Goal::Unordered(a, b) => !self.known.iter().any(|what| is_race(what, a, b)),
+            _ => false,
+        });
+        let new: Vec<_> = new.collect();
+        tracing::debug!(pairs = new.len(), whole, "looked for unordered races");
+        let told = |goal: &Goal| self.known.contains(&What::Goal(goal.clone()));
+        let (told, untold): (Vec<_>, Vec<_>) = new.into_iter().partition(|(goal, _)| told(goal));
+        let left = self.options.runs.saturating_sub(self.progress.runs);
+        let most = left.min(MOST_UNORDERED.saturating_sub(told.len()));
+        self.orders_are_covered = whole && untold.len() <= most;
+        for (goal, prefix) in untold.into_iter().take(most) {
+            if self.options.show_goals {
+                self.show(&prefix, What::Goal(goal))?;
+            } else {
+                self.note(What::Goal(goal), &prefix, None);
+            }
+        }
+        Ok(())
     }
 
     /// Makes as many runs as are allowed of a program of which there is no model, since its first run is too long for
@@ -896,7 +965,7 @@ impl<S: Session> Exploring<'_, '_, S> {
 
     fn is_asked(&self, goal: &Goal) -> bool {
         match goal {
-            Goal::Race(..) => self.options.find.pairs(),
+            Goal::Race(..) | Goal::Unordered(..) => self.options.find.pairs(),
             Goal::Deadlock { .. } | Goal::PartialDeadlock { .. } => self.options.find.has(Kind::Deadlocks),
         }
     }
@@ -950,7 +1019,10 @@ impl<S: Session> Exploring<'_, '_, S> {
         self.reasons.extend(stained);
         let (assumed, against): (Vec<_>, Vec<_>) =
             (self.forest.reservations().iter().cloned()).partition(Reservation::is_assumption);
-        self.reasons.extend(against.into_iter().map(Reason::Reservation));
+        let is_covered =
+            |reservation: &Reservation| self.orders_are_covered && *reservation == Reservation::WeakAtomics;
+        let against = against.into_iter().filter(|reservation| !is_covered(reservation));
+        self.reasons.extend(against.map(Reason::Reservation));
         for &(node, opening) in self.tried.keys() {
             let wanted = Wanted {
                 thread: 0,

@@ -824,7 +824,13 @@ impl<'t> Simulation<'t> {
     fn is_visible(&self, thread: u32) -> bool {
         !matches!(
             self.class(thread).act,
-            Act::Local { .. } | Act::Begin | Act::End | Act::Ended | Act::Stops | Act::Access(AccessKind::Use)
+            Act::Local { .. }
+                | Act::Fence
+                | Act::Begin
+                | Act::End
+                | Act::Ended
+                | Act::Stops
+                | Act::Access(AccessKind::Use)
         )
     }
 

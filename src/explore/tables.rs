@@ -60,6 +60,8 @@ pub(crate) enum Act {
     },
     /// An access of shared cells.
     Access(AccessKind),
+    /// A fence, where these are [told apart](Tables::with_fences).
+    Fence,
     Begin,
     End,
     Fork(TreeId),
@@ -108,6 +110,8 @@ pub(crate) struct Tables<'f> {
     pub class_of: Vec<u32>,
     /// Of each node whether it is in the class of the next one because its operation is passed by.
     passed: Vec<bool>,
+    /// Whether fences are not passed by.
+    with_fences: bool,
     pub classes: Vec<Class>,
     /// What each shared cell holds at first.
     pub initial: Vec<Held>,
@@ -145,6 +149,14 @@ impl<'f> Tables<'f> {
         tables
     }
 
+    /// The same with fences as operations of their own: other threads cannot tell them, but they order.
+    pub(crate) fn with_fences(forest: &'f Forest) -> Tables<'f> {
+        let (mut tables, cells) = Tables::unclassified(forest);
+        tables.with_fences = true;
+        tables.classify(&cells);
+        tables
+    }
+
     /// The same with groups of histories that seem to go on alike as classes. A search of these guesses.
     pub(crate) fn of_groups(forest: &'f Forest, matters: &mut Matters) -> Tables<'f> {
         let (mut tables, cells) = Tables::unclassified(forest);
@@ -174,6 +186,7 @@ impl<'f> Tables<'f> {
             forest,
             class_of: vec![u32::MAX; forest.nodes().len()],
             passed: vec![false; forest.nodes().len()],
+            with_fences: false,
             classes: Vec::new(),
             initial,
             values,
@@ -343,9 +356,8 @@ impl<'f> Tables<'f> {
             return None;
         };
         let passes = match node.operation()? {
-            Operation::Begin | Operation::Fence | Operation::Branch | Operation::Alloc(_) | Operation::Output(_) => {
-                true
-            }
+            Operation::Fence => !self.with_fences,
+            Operation::Begin | Operation::Branch | Operation::Alloc(_) | Operation::Output(_) => true,
             operation @ (Operation::Read(_)
             | Operation::Write(..)
             | Operation::AtomicRead(_)
@@ -448,6 +460,7 @@ impl<'f> Tables<'f> {
             Operation::Join(tree) => Act::Join(tree),
             Operation::On(action) => Act::On(action),
             Operation::Count(semaphore) => Act::Count(semaphore),
+            Operation::Fence if self.with_fences => Act::Fence,
             Operation::Fence | Operation::Branch | Operation::Alloc(_) | Operation::Output(_) => {
                 Act::Local { sees: false }
             }
@@ -460,7 +473,7 @@ impl<'f> Tables<'f> {
     pub(crate) fn only_stops(&self, class: &Class, edge: u32) -> bool {
         let edge = &class.edges[edge as usize];
         let silent = match class.act {
-            Act::Local { .. } | Act::Begin | Act::Count(_) => true,
+            Act::Local { .. } | Act::Fence | Act::Begin | Act::Count(_) => true,
             Act::Access(AccessKind::Read | AccessKind::AtomicRead) => edge.leaves.is_empty(),
             Act::On(action) => action.only_looks(edge.outcome.turned()),
             _ => false,

@@ -2,6 +2,7 @@
 
 use super::memory::{Byte, Memory, byte, joined};
 use super::operation::{Datum, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, Span, TreeId, ValueId};
+use super::orders::Atomic;
 use super::run::{Run, RunBlock, RunOperation, RunPlace, RunStep, RunValue, Stands};
 use super::{Edge, Forest, Next, Reservation};
 use hashbrown::HashMap;
@@ -123,6 +124,12 @@ impl Adding<'_, '_> {
             return Err(self.comes_to(thread, Next::Unknown, None)?);
         };
         let operation = self.as_in_earlier_runs(thread, operation, step);
+        if let (Some(what), Some(order)) = (Atomic::of(&step.operation), step.order) {
+            self.forest.orders.note(step.position, what, order);
+            if self.forest.orders.are_weak() {
+                self.forest.reservations.insert(Reservation::WeakAtomics);
+            }
+        }
         let node = self.comes_to(thread, Next::Operation(operation), Some(step))?;
         let (outcome, wrote) = self.outcome(node, step, operation);
         self.at[thread as usize] = At::Behind { node, outcome, wrote };

@@ -35,6 +35,7 @@ mod grow;
 mod memory;
 mod objects;
 mod of_trace;
+mod orders;
 mod pictures;
 mod reservation;
 mod run;
@@ -43,6 +44,7 @@ mod values;
 pub use grow::Added;
 pub use objects::Object;
 pub use operation::{Datum, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, Span, TreeId, ValueId};
+pub use orders::{Atomic, Strength};
 pub use pictures::Picture;
 pub use reservation::Reservation;
 pub use run::{KnownBlock, Run, RunBlock, RunObject, RunObjectKind, RunOperation, RunPlace, RunStep, RunValue, Stands};
@@ -133,6 +135,7 @@ pub struct Forest {
     trees: Vec<Tree>,
     tree_forked_at: HashMap<NodeId, TreeId>,
     objects: objects::Objects,
+    orders: orders::Orders,
     values: Values,
     initial: HashMap<Place, Byte>,
     reservations: BTreeSet<Reservation>,
@@ -165,6 +168,7 @@ impl Forest {
             trees: Vec::new(),
             tree_forked_at: HashMap::new(),
             objects: objects::Objects::default(),
+            orders: orders::Orders::default(),
             values: Values::default(),
             initial: HashMap::new(),
             reservations: BTreeSet::new(),
@@ -256,6 +260,12 @@ impl Forest {
     #[must_use]
     pub fn branches(&self) -> usize {
         self.branches
+    }
+
+    /// What the memory orders of the operations of one kind at a place in the code do; `None` if no run performed one.
+    #[must_use]
+    pub fn strength(&self, position: u64, what: Atomic) -> Option<Strength> {
+        self.orders.at(position, what)
     }
 
     /// Why it may lack what the program can do.

@@ -18,7 +18,7 @@ use crate::semantics::{Action, Turned};
 use hashbrown::{HashMap, HashSet};
 use std::collections::{BTreeMap, VecDeque};
 use trace_format::{
-    Ending, Event, MemRange, MemoryOrder, ObjectId, ObjectKind, Op, PendingKind, ReadError, Tables, ThreadId, TraceFile,
+    Ending, Event, MemRange, ObjectId, ObjectKind, Op, PendingKind, ReadError, Tables, ThreadId, TraceFile,
 };
 
 /// Where the recorder keeps variables of its own: no program has this half of the addresses.
@@ -66,9 +66,6 @@ impl Run {
         }
         for (index, event) in events.iter().enumerate() {
             reader.read(index, event);
-        }
-        if reader.weak_atomics {
-            reader.run.reservations.push(Reservation::WeakAtomics);
         }
         if cut {
             reader.run.reservations.push(Reservation::Cut);
@@ -142,7 +139,6 @@ struct Reader<'t> {
     rounds: HashMap<(ObjectId, u32), (Vec<usize>, bool)>,
     waiting: HashMap<ThreadId, u32>,
     begun: HashSet<ObjectId>,
-    weak_atomics: bool,
     /// What each thread shows of itself, from its next event on.
     shown: HashMap<ThreadId, VecDeque<&'t Picture>>,
     /// The stacks of threads that have begun: where each begins and ends.
@@ -171,7 +167,6 @@ impl<'t> Reader<'t> {
             rounds: HashMap::new(),
             waiting: HashMap::new(),
             begun: HashSet::new(),
-            weak_atomics: false,
             shown: HashMap::new(),
             own_stacks: HashMap::new(),
             allocated_at: HashMap::new(),
@@ -258,16 +253,19 @@ impl<'t> Reader<'t> {
             Op::Join { attempt: false, .. } => Patience::Endless,
             _ => Patience::Unknown,
         };
-        if let Op::AtomicLoad { order, .. } | Op::AtomicStore { order, .. } | Op::AtomicRmw { order, .. } = event.op
-            && order != MemoryOrder::SeqCst
-        {
-            self.weak_atomics = true;
-        }
+        let order = match event.op {
+            Op::AtomicLoad { order, .. }
+            | Op::AtomicStore { order, .. }
+            | Op::AtomicRmw { order, .. }
+            | Op::Fence { order } => Some(order),
+            _ => None,
+        };
         self.run.steps.push(RunStep {
             thread: event.thread.0,
             operation,
             position: event.pc,
             patience,
+            order,
             own_state: None,
             picture,
         });
@@ -580,6 +578,7 @@ impl<'t> Reader<'t> {
             operation,
             position: pending.pc,
             patience: Patience::Unknown,
+            order: None,
             own_state: None,
             picture: self.picture(thread, usize::MAX),
         }))

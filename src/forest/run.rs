@@ -5,6 +5,7 @@
 use super::operation::Patience;
 use super::reservation::Reservation;
 use crate::semantics::{Action, Turned};
+use crate::trace::MemoryOrder;
 
 /// A block of memory in one run: the number of its allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -162,6 +163,8 @@ pub struct RunStep {
     pub position: u64,
     /// Whether it waits where it cannot go on.
     pub patience: Patience,
+    /// The memory order of an atomic operation or a fence. One that the thread stands before has none yet.
+    pub order: Option<MemoryOrder>,
     /// A digest of all that the thread's future depends on besides memory that others may access (registers, its
     /// stack), before this operation, if the run knows it: two histories with equal digests at equal operations go on
     /// alike. `None` if it does not.

@@ -27,7 +27,8 @@
 
 use super::MustHappenBefore;
 use super::guarded::{self, Guarded};
-use crate::trace::{AccessKind, CellId, EventId, MemoryOrder, Sections, ThreadId, Trace, Writers};
+use crate::semantics::synchronizes::{acquires, releases};
+use crate::trace::{AccessKind, CellId, EventId, Sections, ThreadId, Trace, Writers};
 use hashbrown::{HashMap, HashSet};
 
 /// So many writes of cells under locks are looked at.
@@ -201,12 +202,4 @@ impl Cell {
         let first = |event: EventId| self.first_taken.values().all(|&taken| order.before(event, taken));
         !self.out && self.first_taken.len() > 1 && self.freed_by_others.iter().all(|&event| first(event))
     }
-}
-
-fn acquires(order: MemoryOrder) -> bool {
-    matches!(order, MemoryOrder::Acquire | MemoryOrder::AcqRel | MemoryOrder::SeqCst)
-}
-
-fn releases(order: MemoryOrder) -> bool {
-    matches!(order, MemoryOrder::Release | MemoryOrder::AcqRel | MemoryOrder::SeqCst)
 }

@@ -7,8 +7,27 @@
 pub use super::passing::{Among, Passing};
 
 use super::{Family, barriers, locks, onces, outside, semaphores};
-use crate::trace::{ObjectId, Op, ThreadId};
+use crate::trace::{MemoryOrder, ObjectId, Op, ThreadId};
 use hashbrown::HashMap;
+
+/// Whether the read of an atomic operation, or a fence, of this order learns what was released.
+#[must_use]
+pub fn acquires(order: MemoryOrder) -> bool {
+    !matches!(order, MemoryOrder::Relaxed | MemoryOrder::Release)
+}
+
+/// Whether its write, or the fence, releases what its thread knows.
+#[must_use]
+pub fn releases(order: MemoryOrder) -> bool {
+    matches!(order, MemoryOrder::Release | MemoryOrder::AcqRel | MemoryOrder::SeqCst)
+}
+
+/// Whether an atomic operation that reads, or writes, or both, is weak: another thread may see its write, or it
+/// another's, with nobody learning anything. Without such an operation there are no unordered races.
+#[must_use]
+pub fn is_weak(reads: bool, writes: bool, order: MemoryOrder) -> bool {
+    reads && !acquires(order) || writes && !releases(order)
+}
 
 /// Which holds of locks are readers': whom a thread that gives one back tells of what it knows depends on that.
 #[derive(Clone, Debug)]
@@ -61,6 +80,16 @@ impl Readers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_learns_and_what_releases_is_not_weak() {
+        use MemoryOrder::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+        let weak =
+            |reads, writes| [Relaxed, Acquire, Release, AcqRel, SeqCst].map(|order| is_weak(reads, writes, order));
+        assert_eq!(weak(true, false), [true, false, true, false, false], "loads");
+        assert_eq!(weak(false, true), [true, true, false, false, false], "stores");
+        assert_eq!(weak(true, true), [true, true, true, false, false], "both");
+    }
 
     #[test]
     fn who_gives_a_lock_back_is_a_reader_as_often_as_it_has_read() {

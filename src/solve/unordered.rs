@@ -11,7 +11,7 @@
 //! execution has the chain still, and adds another clause.
 
 use crate::encode::{Literal, Node};
-use crate::semantics::synchronizes::{Among, Passing, Readers};
+use crate::semantics::synchronizes::{Among, Passing, Readers, acquires, releases};
 use crate::semantics::waits;
 use crate::trace::{Access, AccessKind, CellId, EventId, MemoryOrder, ObjectId, Op, ThreadId, Trace, Wakes};
 use hashbrown::HashMap;
@@ -340,12 +340,4 @@ impl Walk<'_> {
 
 fn before(a: EventId, b: EventId) -> Literal {
     Literal::Before(Node::of(a), Node::of(b))
-}
-
-fn acquires(order: MemoryOrder) -> bool {
-    !matches!(order, MemoryOrder::Relaxed | MemoryOrder::Release)
-}
-
-fn releases(order: MemoryOrder) -> bool {
-    matches!(order, MemoryOrder::Release | MemoryOrder::AcqRel | MemoryOrder::SeqCst)
 }

@@ -143,7 +143,7 @@ fn tells(goal: &Goal, waiting: &[u64]) -> bool {
                 Waiting::Spins => None,
             })
             .collect(),
-        Goal::Race(..) => return false,
+        Goal::Race(..) | Goal::Unordered(..) => return false,
     };
     waiting.iter().all(|at| {
         let found = all.iter().position(|other| other == at);

@@ -321,6 +321,7 @@ impl Running<'_> {
             operation: self.operation(performed),
             position: position(performed.pc, performed.half),
             patience,
+            order: self.program.orders.get(performed.pc).copied(),
             own_state: Some(own_state),
             picture: None,
         }

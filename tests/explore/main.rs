@@ -23,6 +23,7 @@ mod nearby;
 mod oracle;
 mod program;
 mod random_program;
+mod unordered;
 
 use compare::{Compared, How, compare, goals};
 use interpreter::Hides;

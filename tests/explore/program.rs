@@ -1,5 +1,7 @@
 //! Small programs of several threads: registers, jumps on what was read, every operation that is explored.
 
+use witness::trace::MemoryOrder;
+
 /// A register of a thread.
 pub type Register = usize;
 
@@ -176,4 +178,6 @@ pub struct Program {
     pub counts: Vec<u32>,
     /// The threads of a round of each barrier.
     pub parties: Vec<u32>,
+    /// The memory order of each instruction, where it matters; none is known of those behind the last.
+    pub orders: Vec<MemoryOrder>,
 }

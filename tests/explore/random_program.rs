@@ -1,6 +1,7 @@
 //! Random programs with every operation, small enough for exhaustive search.
 
 use crate::program::{Instruction, Program, Register, Term};
+use witness::trace::MemoryOrder;
 
 /// What a program is made of.
 #[derive(Clone, Copy, Debug)]
@@ -129,7 +130,34 @@ pub fn program(random: &mut fastrand::Rng, kind: Option<Kind>) -> Program {
         recursive,
         counts,
         parties,
+        orders: Vec::new(),
     }
+}
+
+/// Makes accesses of some variables atomic, and gives them memory orders.
+pub fn ordering(program: &mut Program, random: &mut fastrand::Rng) {
+    // What is passed on by atomic variables, or meant to be.
+    let atomics = random.usize(1..3);
+    for instruction in &mut program.code {
+        match instruction {
+            Instruction::Read {
+                from: variable, atomic, ..
+            }
+            | Instruction::Write {
+                to: variable, atomic, ..
+            } => *atomic |= *variable < atomics,
+            _ => {}
+        }
+    }
+    orders(program, random);
+}
+
+/// Gives atomic operations and fences memory orders, of which most are weak.
+pub fn orders(program: &mut Program, random: &mut fastrand::Rng) {
+    use MemoryOrder::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+    let orders = [Relaxed, Relaxed, Acquire, Release, AcqRel, SeqCst];
+    let any = |_: &Instruction| orders[random.usize(0..orders.len())];
+    program.orders = program.code.iter().map(any).collect();
 }
 
 impl Maker<'_> {

@@ -318,6 +318,7 @@ mod tests {
             operation: operations[number],
             position: number as u64 + 1,
             patience: Patience::Unknown,
+            order: None,
             own_state: None,
             picture: Some(number as u32),
         };

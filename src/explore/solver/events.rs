@@ -627,7 +627,7 @@ impl Events {
                     wants.push(Wants::Read);
                 }
             }
-            Act::Local { sees: false } | Act::Access(_) | Act::Begin | Act::End | Act::Fork(_) => {
+            Act::Local { sees: false } | Act::Fence | Act::Access(_) | Act::Begin | Act::End | Act::Fork(_) => {
                 outcome(Outcome::Done, &mut wants);
             }
             Act::On(Action::Acquire(lock, mode)) => {
