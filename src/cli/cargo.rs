@@ -10,6 +10,7 @@ use anyhow::{Context, ensure};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use witness::session::BACKTRACES;
 use witness::{record, session};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -80,6 +81,9 @@ pub fn run(args: &CargoArgs) -> anyhow::Result<ExitCode> {
         runner = Some(format!("{witness} record --"));
     }
     cargo.arg(subcommand).args(["--target", TARGET]);
+    if args.backtraces {
+        cargo.env(BACKTRACES, "true");
+    }
     if exact {
         cargo.arg("-Zbuild-std");
         if !args.backtraces {

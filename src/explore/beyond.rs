@@ -375,6 +375,7 @@ pub fn beyond(tables: &Tables) -> Vec<Reservation> {
     };
     let unknown: Vec<&str> = taken.iter().filter(|name| !known(name)).map(String::as_str).collect();
     if !unknown.is_empty() {
+        tracing::debug!(?unknown, "functions of libraries");
         all.push(Reservation::Libraries(first_of(&unknown)));
     }
     let may_be_full = |object: &ObjectInfo| object.kind == ObjectKind::Semaphore && object.initial >= MANY_PERMITS;

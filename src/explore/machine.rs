@@ -280,6 +280,13 @@ impl State {
                     push(Choice::None, Goes::Open(Opening::SomeOutcome));
                 }
             }
+            Act::Access(AccessKind::Read | AccessKind::AtomicRead)
+                if class.edges.iter().any(|edge| edge.saw.is_empty()) =>
+            {
+                for edge in 0..class.edges.len() {
+                    push(Choice::None, Goes::Along(edge as u32));
+                }
+            }
             Act::Access(AccessKind::Read | AccessKind::AtomicRead) => {
                 let sees = |&(_, edge): &(usize, &super::tables::ClassEdge)| self.sees(class, &edge.saw);
                 match class.edges.iter().enumerate().find(sees) {

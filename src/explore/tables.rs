@@ -76,7 +76,8 @@ pub(crate) enum Act {
 pub(crate) struct ClassEdge {
     pub outcome: Outcome,
     pub to: u32,
-    /// What each of the cells held; empty if it does not matter.
+    /// What each of the cells held; empty if it does not matter, as where a read sees what [its history
+    /// tells](Forest::sees_by_history).
     pub saw: Vec<Held>,
     /// What each of them holds after it; empty if nothing is written.
     pub leaves: Vec<Held>,
@@ -112,6 +113,8 @@ pub(crate) struct Tables<'f> {
     passed: Vec<bool>,
     /// Whether fences are not passed by.
     with_fences: bool,
+    /// Whether every read sees what was written, also one that has seen what its history tells.
+    by_memory: bool,
     pub classes: Vec<Class>,
     /// What each shared cell holds at first.
     pub initial: Vec<Held>,
@@ -157,6 +160,15 @@ impl<'f> Tables<'f> {
         tables
     }
 
+    /// The same where every read sees what was written, as the solver has it. Behind a read of a stack that has seen
+    /// something else, nothing is found then.
+    pub(crate) fn by_memory(forest: &'f Forest) -> Tables<'f> {
+        let (mut tables, cells) = Tables::unclassified(forest);
+        tables.by_memory = true;
+        tables.classify(&cells);
+        tables
+    }
+
     /// The same with groups of histories that seem to go on alike as classes. A search of these guesses.
     pub(crate) fn of_groups(forest: &'f Forest, matters: &mut Matters) -> Tables<'f> {
         let (mut tables, cells) = Tables::unclassified(forest);
@@ -187,6 +199,7 @@ impl<'f> Tables<'f> {
             class_of: vec![u32::MAX; forest.nodes().len()],
             passed: vec![false; forest.nodes().len()],
             with_fences: false,
+            by_memory: false,
             classes: Vec::new(),
             initial,
             values,
@@ -403,9 +416,10 @@ impl<'f> Tables<'f> {
             _ => Vec::new(),
         };
         let mut edges = Vec::new();
+        let by_history = !self.by_memory && self.forest.sees_by_history(id);
         for edge in seen {
             let saw = match edge.outcome {
-                Outcome::Saw(value) if !numbers.is_empty() => pieces(&mut self.values, value),
+                Outcome::Saw(value) if !numbers.is_empty() && !by_history => pieces(&mut self.values, value),
                 _ => Vec::new(),
             };
             let leaves = edge.wrote.map_or(Vec::new(), |value| pieces(&mut self.values, value));

@@ -169,6 +169,14 @@ impl Adding<'_, '_> {
         match self.forest.node(node).next {
             Next::Operation(earlier @ Operation::Write(there, known)) if there == span && known != value => {
                 let position = step.position;
+                let (before, now) = (self.forest.datum(known), self.forest.datum(value));
+                tracing::debug!(
+                    thread,
+                    ?span,
+                    ?before,
+                    ?now,
+                    "another value was written at {position:#x}"
+                );
                 self.forest
                     .reservations
                     .insert(Reservation::WrittenOtherwise { position });
@@ -202,6 +210,8 @@ impl Adding<'_, '_> {
         if forest.node(node).edge(Outcome::Saw(seen)).is_some() {
             return seen;
         }
+        let (before, now) = (forest.datum(earlier), forest.datum(seen));
+        tracing::debug!(?span, ?before, ?now, "other bytes were left at {position:#x}");
         forest.reservations.insert(Reservation::WrittenOtherwise { position });
         self.memory.write_for(&forest.values, span, earlier, seen);
         earlier
@@ -212,7 +222,9 @@ impl Adding<'_, '_> {
         let saw = |adding: &mut Self, seen: RunValue| {
             let (span, value) = (operation.span().expect("it reads memory"), adding.value(seen));
             let value = adding.memory.as_in_earlier_runs(&mut adding.forest.values, span, value);
-            adding.forest.saw(&adding.memory, span, value, step.position);
+            if adding.forest.saw(&adding.memory, span, value, step.position) {
+                adding.forest.by_history.insert(node);
+            }
             Outcome::Saw(adding.left_there(node, span, value, step.position))
         };
         match step.operation {

@@ -106,12 +106,14 @@ impl Memory {
 }
 
 impl Forest {
-    /// A run saw this value: memory that no event of the run wrote held it from the start.
-    pub(super) fn saw(&mut self, memory: &Memory, span: Span, value: ValueId, position: u64) {
+    /// A run saw this value: memory that no event of the run wrote held it from the start. Whether some of it lies on a
+    /// thread's stack, and is not what was written there.
+    pub(super) fn saw(&mut self, memory: &Memory, span: Span, value: ValueId, position: u64) -> bool {
         if memory.freed.contains(&span.at.region) {
             self.reservations.insert(Reservation::UndefinedRead { position });
-            return;
+            return false;
         }
+        let mut is_own = false;
         for index in 0..span.size {
             let (at, seen) = (place(span, index), byte(&self.values, value, index));
             let stain = match memory.written.get(&at) {
@@ -122,10 +124,12 @@ impl Forest {
             };
             if self.is_own(at.region) {
                 self.stains.insert((at, stain));
+                is_own = true;
             } else {
                 self.reservations.insert(stain);
             }
         }
+        is_own
     }
 
     /// Whether a block is a thread's stack.

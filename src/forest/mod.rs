@@ -52,7 +52,7 @@ pub use run::{KnownBlock, Run, RunBlock, RunObject, RunObjectKind, RunOperation,
 pub use crate::semantics::locks::Mode;
 pub use crate::semantics::{Action, Turned};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use memory::Byte;
 use std::collections::BTreeSet;
 pub(crate) use values::Values;
@@ -141,6 +141,8 @@ pub struct Forest {
     reservations: BTreeSet<Reservation>,
     /// Where a thread's own memory held another value than what was written there: see [`Forest::stained`].
     stains: BTreeSet<(Place, Reservation)>,
+    /// Reads of stacks that have seen such a value: what they see follows from their history.
+    by_history: HashSet<NodeId>,
     /// What bytes of reads of blocks and stacks saw first that no run explains.
     left_there: HashMap<(NodeId, u8), Byte>,
     branches: usize,
@@ -173,6 +175,7 @@ impl Forest {
             initial: HashMap::new(),
             reservations: BTreeSet::new(),
             stains: BTreeSet::new(),
+            by_history: HashSet::new(),
             left_there: HashMap::new(),
             branches: 0,
             pictures: pictures::Pictures::default(),
@@ -266,6 +269,13 @@ impl Forest {
     #[must_use]
     pub fn strength(&self, position: u64, what: Atomic) -> Option<Strength> {
         self.orders.at(position, what)
+    }
+
+    /// Whether what a read of a stack sees is not what was written there: calls that are not recorded, or were before,
+    /// have left it, and it follows from the history alone.
+    #[must_use]
+    pub fn sees_by_history(&self, node: NodeId) -> bool {
+        self.by_history.contains(&node)
     }
 
     /// Why it may lack what the program can do.

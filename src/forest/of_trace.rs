@@ -332,6 +332,7 @@ impl<'t> Reader<'t> {
                 None => RunOperation::Branch,
             },
             Op::Input { source, value } => {
+                tracing::debug!(?source, ?value, "a value came from outside at {:#x}", event.pc);
                 self.run.reservations.push(Reservation::Inputs);
                 RunOperation::Input {
                     source: self.object(source),
@@ -621,7 +622,9 @@ impl<'t> Reader<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::forest::NodeId;
     use crate::forest::{Forest, Outcome};
+    use trace_format::MemoryOrder;
     use trace_format::StackId;
 
     /// A run in which the first thread forks two, each of which gets a block; the recorder's addresses are given.
@@ -839,6 +842,30 @@ mod tests {
         add(&mut forest, &saw([5, 6]));
         assert!(forest.reservations().is_empty(), "{:?}", forest.reservations());
         assert!(forest.stained().is_empty(), "{:?}", forest.stained());
+    }
+
+    #[test]
+    fn what_a_stack_holds_that_was_not_written_there_follows_from_the_history() {
+        let mem = |addr| MemRange { addr, size: 4 };
+        let stack = Op::Alloc { addr: 0x5000, size: 16 };
+        let written = |addr| Op::Write {
+            mem: mem(addr),
+            value: 1,
+        };
+        let read = |addr, value| Op::Read { mem: mem(addr), value };
+        let nodes_by_history = |operations: &[Op]| {
+            let mut forest = Forest::new();
+            add(&mut forest, operations);
+            let nodes = 0..forest.nodes().len() as u32;
+            nodes.filter(|&node| forest.sees_by_history(NodeId(node))).count()
+        };
+        assert_eq!(nodes_by_history(&[stack, written(0x5000), read(0x5000, 1)]), 0);
+        assert_eq!(nodes_by_history(&[stack, written(0x5000), read(0x5000, 2)]), 1);
+        assert_eq!(
+            nodes_by_history(&[stack, written(0x8000), read(0x8000, 2)]),
+            0,
+            "no stack"
+        );
     }
 
     #[test]

@@ -71,6 +71,11 @@ pub(crate) struct Started {
     pub(crate) beside: Option<Beside>,
 }
 
+/// Says that programs may print backtraces.
+pub const BACKTRACES: &str = "WITNESS_BACKTRACES";
+/// Has Rust programs print them.
+const OF_BACKTRACES: [&str; 2] = ["RUST_BACKTRACE", "RUST_LIB_BACKTRACE"];
+
 impl Launch {
     /// Of a program that runs here, with this environment, and prints.
     #[must_use]
@@ -197,6 +202,13 @@ impl Ready {
         }
         if let Some(environment) = &launch.environment {
             command.env_clear().envs(environment.iter().cloned());
+        }
+        // For one backtrace, an instrumented standard library of Rust's reads all debug information of the program, in some
+        // hundred million events: whatever comes behind a failed assertion is lost to the limits of the run.
+        if launch.variable(BACKTRACES).is_none() {
+            for name in OF_BACKTRACES.into_iter().filter(|name| launch.variable(name).is_some()) {
+                command.env(name, "0");
+            }
         }
         let start = |source| RunError::Start {
             program: self.program.clone(),

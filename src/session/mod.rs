@@ -48,7 +48,7 @@ pub use error::RunError;
 pub use fork_chain::Descent;
 pub use input::StandardInput;
 pub use inspect::{NotRecordable, build_id};
-pub use launch::{Launch, PATIENCE};
+pub use launch::{BACKTRACES, Launch, PATIENCE};
 pub use parked::Parked;
 pub use recorder_ring::{Decision, Policy, Settings, Standing, plan};
 pub(crate) use run::words_of;

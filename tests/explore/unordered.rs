@@ -343,7 +343,7 @@ impl Execution {
             }
         }
         // What of an object uses its memory leaves what its thread knows, as a write does.
-        if !access.writes && !(is_use && page) {
+        if !(access.writes || is_use && page) {
             return;
         }
         let is_atomic = access.atomic && !is_use;

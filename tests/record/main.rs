@@ -670,6 +670,18 @@ fn rust(toolchain: &[&str], degraded: &[&str]) {
             );
         }
     }
+    if degraded.is_empty() {
+        let output = cargo(toolchain, &["--bin", "two_writers"], &folder)
+            .output()
+            .expect("witness runs");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let mut analysis = Command::new(env!("CARGO_BIN_EXE_witness"));
+        analysis
+            .arg("analyze")
+            .arg(folder.join("witness/traces/two_writers.bin"));
+        let analysis = analysis.output().expect("witness runs");
+        assert_eq!(analysis.status.code(), Some(66), "{analysis:?}");
+    }
 }
 
 #[test]

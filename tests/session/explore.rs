@@ -261,8 +261,8 @@ fn races_that_one_run_excludes_are_found() {
 fn what_was_not_explored_is_not_said_to_be_covered() {
     for (source, status, why) in [
         (
-            "programs/relaxed_flag.c",
-            66,
+            "session/programs/counted_references.c",
+            3,
             "atomics weaker than sequentially consistent",
         ),
         ("programs/interrupted_wait.c", 66, "the program may handle signals"),
@@ -392,6 +392,43 @@ fn structures_that_are_passed_by_value_are_covered_where_witness_compiles() {
         for function in ["#0 get_pair ", "#0 set_pair ", "#0 get_table ", " set_table "] {
             assert!(stdout.contains(function), "{name}: {stdout}");
         }
+    }
+}
+
+#[test]
+fn waits_for_futexes_end_in_both_ways() {
+    let outcome = explore("futex_in_time", "session/programs/futex_in_time.c", &[], &[]).1;
+    let stdout = outcome.expect(&[66]).unwrap().stdout;
+    assert!(stdout.contains("futex_in_time.c:29"), "{stdout}");
+}
+
+/// Weak atomics, as strong as they have to be, and weaker by one order: these are in no state of the model.
+#[test]
+fn races_that_only_orders_leave_open_are_looked_for_in_all_executions() {
+    for (flags, status, end) in [
+        (&[][..], 0, "; no race, deadlock or failure ("),
+        (
+            &["-DDROPS=memory_order_relaxed"],
+            66,
+            ", under sequential consistency (",
+        ),
+        (&["-DSAYS=memory_order_relaxed"], 66, ", under sequential consistency ("),
+        (
+            &["-DFENCE=memory_order_release"],
+            66,
+            ", under sequential consistency (",
+        ),
+    ] {
+        let name = format!("explore-counted_references{}", flags.concat());
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/session/programs/counted_references.c");
+        let flags: Vec<String> = flags.iter().map(ToString::to_string).collect();
+        let outcome = explore_again(&Program::compile(&name, &path, &flags), &[]);
+        let stdout = outcome.expect(&[status]).unwrap().stdout;
+        assert!(
+            stdout.contains("\nEXHAUSTED: ") && stdout.contains(end),
+            "{name}: {stdout}"
+        );
+        assert_eq!(status == 66, stdout.contains("unordered"), "{name}: {stdout}");
     }
 }
 

@@ -105,7 +105,7 @@ impl Solver {
         count: usize,
         is_wanted: &dyn Fn(&Forest, &Wanted) -> bool,
     ) -> (Searched, Values) {
-        let mut tables = Tables::new(forest);
+        let mut tables = Tables::by_memory(forest);
         let mut searched = Searched::default();
         if !self.grow(&tables) || NOT_DESCRIBED.iter().any(|not| forest.reservations().contains(not)) {
             return (searched, tables.values);

@@ -198,6 +198,12 @@ fn polled(files: *const pollfd, count: usize, ready: c_int, waited: bool, pc: us
     }
 }
 
+/// Whether nothing but its descriptors' being open was asked of `poll`, at once, and they are: a part of what the program
+/// was given when it began, like its arguments. Rust's standard library asks that of the first three.
+fn are_open(files: *const pollfd, count: usize, ready: c_int, limit: c_int) -> bool {
+    ready == 0 && limit == 0 && memory::each(files, count).all(|entry| entry.events == 0)
+}
+
 /// How many nanoseconds are so many milliseconds.
 fn millis(limit: c_int) -> i64 {
     i64::from(limit) * 1_000_000
@@ -390,7 +396,9 @@ library! {
         looks_at(files, count as usize, pc);
     } (ready, pc) {
         clocks::waited(ready, millis(limit));
-        ready = returns(ready.into(), pc) as c_int;
+        if !are_open(files, count as usize, ready, limit) {
+            ready = returns(ready.into(), pc) as c_int;
+        }
         polled(files, count as usize, ready, limit != 0, pc);
     }
     ppoll(files: *mut pollfd, count: nfds_t, limit: *const timespec, mask: *const sigset_t) -> c_int, "r8": (waiting nanos) {

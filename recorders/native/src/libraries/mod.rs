@@ -7,6 +7,7 @@ pub mod entry;
 pub mod glib;
 pub mod gomp;
 pub mod order;
+pub mod rust;
 
 use crate::runtime::guard::RuntimeGuard;
 

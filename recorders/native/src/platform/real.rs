@@ -94,6 +94,11 @@ real! {
     fn dl_iterate_phdr(look: Look, data: *mut c_void) -> c_int;
     fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int;
 
+    fn pthread_getattr_np(thread: pthread_t, attr: *mut pthread_attr_t) -> c_int;
+    fn pthread_attr_getstack(attr: *const pthread_attr_t, address: *mut *mut c_void, size: *mut size_t) -> c_int;
+    fn pthread_attr_getguardsize(attr: *const pthread_attr_t, size: *mut size_t) -> c_int;
+    fn pthread_attr_getstacksize(attr: *const pthread_attr_t, size: *mut size_t) -> c_int;
+    fn pthread_attr_getdetachstate(attr: *const pthread_attr_t, state: *mut c_int) -> c_int;
     fn pthread_create(thread: *mut pthread_t, attr: *const pthread_attr_t, routine: Routine, argument: *mut c_void) -> c_int;
     fn pthread_join(thread: pthread_t, value: *mut *mut c_void) -> c_int;
     fn pthread_tryjoin_np(thread: pthread_t, value: *mut *mut c_void) -> c_int;

@@ -11,7 +11,7 @@
 //!   So that is recorded as a variable of its own, in addresses that no program has: a wait adds its
 //!   [ticket], a wake takes off what it woke, a wait that ends by itself takes itself off, and what is
 //!   moved to another word goes from one variable to the other. And who was woken loads a second one, which
-//!   the wake has stored, so that it goes on after the wake only.
+//!   the wake has stored, so that it goes on after the wake only; whose time is over finds there that no wake was for it.
 //! - `FUTEX_WAKE_OP` changes a word before it wakes: that is one atomic operation.
 //!
 //! Futexes that say that they may be shared with other processes are like any other if their word lies in memory that
@@ -222,8 +222,8 @@ impl Call {
             thread.futex.ticket.set(ticket);
             let woken = block(thread, self.word, deadline);
             thread.futex.mask.set(FutexWait::ALL);
+            look_for_call(thread, woken, deadline, pc);
             if woken == Woken::Thread {
-                load(call_for(thread), thread.futex.calls.get(), pc);
                 return 0;
             }
             // Somebody may have moved it to another word.
@@ -415,8 +415,8 @@ fn wait_for_several(
         thread.futex.words.set((first, count));
         let woken = block(thread, SEVERAL, deadline);
         thread.futex.words.set((0, 0));
+        look_for_call(thread, woken, deadline, pc);
         if woken == Woken::Thread {
-            load(call_for(thread), thread.futex.calls.get(), pc);
             return thread.futex.woken_at.get() as c_long;
         }
         distinct(all).for_each(|word| take_off(word, ticket, pc));
@@ -503,6 +503,14 @@ fn distinct(all: &[Waiter]) -> impl Iterator<Item = usize> {
 fn call_for(thread: &Thread) -> u64 {
     // Behind all user space: never who waits for a word.
     NOBODYS | 1 << 62 | u64::from(thread.index.get()) << 3
+}
+
+/// What a thread finds of wakes that were for it, as it goes on: of two ways to go on, this tells them apart. Who waits
+/// without a limit goes on in one way only, but for signals.
+fn look_for_call(thread: &Thread, woken: Woken, deadline: i64, pc: usize) {
+    if woken == Woken::Thread || deadline != NEVER {
+        load(call_for(thread), thread.futex.calls.get(), pc);
+    }
 }
 
 /// A thread does not wait for a word any more.

@@ -5,6 +5,7 @@
 //! them as they should be. Waiting on condition variables and barriers happens in the scheduler
 //! alone. Every event is recorded at the moment it takes effect; with the baton, that is exact.
 
+mod attributes;
 mod barrier;
 mod c11;
 pub mod cancel;

@@ -1,7 +1,7 @@
 //! The stacks of threads, as blocks of memory.
 
 use crate::events::pending;
-use crate::platform::sys;
+use crate::platform::{real, sys};
 use crate::scheduling::thread::Thread;
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -53,10 +53,10 @@ pub fn own() -> Option<(usize, usize)> {
     let (mut addr, mut size) = (ptr::null_mut(), 0);
     // SAFETY: `attr` is initialized if the first call succeeds, and destroyed then.
     unsafe {
-        if libc::pthread_getattr_np(libc::pthread_self(), attr.as_mut_ptr()) != 0 {
+        if real::pthread_getattr_np(libc::pthread_self(), attr.as_mut_ptr()) != 0 {
             return None;
         }
-        let result = libc::pthread_attr_getstack(attr.as_ptr(), &mut addr, &mut size);
+        let result = real::pthread_attr_getstack(attr.as_ptr(), &mut addr, &mut size);
         libc::pthread_attr_destroy(attr.as_mut_ptr());
         (result == 0).then_some((addr as usize, size))
     }

@@ -223,15 +223,11 @@ fn hand_over(inside: &RuntimeGuard, argument: usize, child: u32, pc: usize) {
     }
 }
 
-unsafe extern "C" {
-    fn pthread_attr_getdetachstate(attr: *const pthread_attr_t, state: *mut c_int) -> c_int;
-}
-
 fn is_detached(attr: *const pthread_attr_t) -> bool {
     let mut detached = libc::PTHREAD_CREATE_JOINABLE;
     // SAFETY: the program's own attributes.
     !attr.is_null()
-        && unsafe { pthread_attr_getdetachstate(attr, &mut detached) } == 0
+        && unsafe { real::pthread_attr_getdetachstate(attr, &mut detached) } == 0
         && detached == libc::PTHREAD_CREATE_DETACHED
 }
 
@@ -239,7 +235,7 @@ fn is_detached(attr: *const pthread_attr_t) -> bool {
 fn has_stack(attr: *const pthread_attr_t) -> bool {
     let (mut addr, mut size) = (ptr::null_mut(), 0);
     // SAFETY: the program's own attributes.
-    let known = !attr.is_null() && unsafe { libc::pthread_attr_getstack(attr, &mut addr, &mut size) } == 0;
+    let known = !attr.is_null() && unsafe { real::pthread_attr_getstack(attr, &mut addr, &mut size) } == 0;
     // Without one, glibc answers with a block that ends at the end of memory.
     known && (addr as usize).wrapping_add(size) != 0
 }

@@ -3,7 +3,9 @@
 //! The program does not see it: to it, a thread has no alternate stack until it installs one, and again when it has
 //! taken that away.
 
-use crate::platform::sys;
+use crate::platform::{export::export, sys};
+use crate::runtime::accesses::writes;
+use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::thread::{Thread, UNRECORDED, slot};
 use core::ptr;
 use libc::{c_int, stack_t};
@@ -84,8 +86,7 @@ fn own() -> usize {
     unsafe { (*thread).alternate_stack.get() }
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn sigaltstack(new: *const stack_t, old: *mut stack_t) -> c_int {
+unsafe extern "C-unwind" fn set_program_stack(new: *const stack_t, old: *mut stack_t, pc: usize) -> c_int {
     // SAFETY: the program's own arguments.
     unsafe {
         let mut before = NONE;
@@ -105,5 +106,14 @@ pub unsafe extern "C-unwind" fn sigaltstack(new: *const stack_t, old: *mut stack
             install(ours);
         }
     }
+    if !old.is_null()
+        && let Some(_inside) = RuntimeGuard::enter_and_stay()
+    {
+        writes(old, size_of::<stack_t>(), pc);
+    }
     0
+}
+
+export! {
+    sigaltstack = set_program_stack, "rdx";
 }

@@ -16,6 +16,7 @@ mod sent;
 
 use crate::events::moment::Moment;
 use crate::events::{modules, pending};
+use crate::libraries::rust;
 use crate::platform::export::export;
 use crate::platform::{real, sys};
 use crate::runtime::guard::{RuntimeGuard, leave_again};
@@ -561,6 +562,13 @@ unsafe fn set_action(signal: c_int, new: *const Action, old: *mut Action, pc: us
                 before.sa_sigaction = was.0;
                 before.sa_flags = was.1;
                 set_first_word(&mut before.sa_mask, was.2);
+            }
+            // Behind what the kernel knows, glibc copies what lay on its stack.
+            let known = first_word(&before.sa_mask);
+            before.sa_mask = MaybeUninit::zeroed().assume_init();
+            set_first_word(&mut before.sa_mask, known);
+            if new.is_null() && before.sa_sigaction == libc::SIG_DFL && rust::asks_for_overflows(signal, pc) {
+                before.sa_sigaction = libc::SIG_IGN;
             }
             old.write(before);
         }
