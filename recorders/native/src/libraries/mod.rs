@@ -7,7 +7,6 @@ pub mod entry;
 pub mod glib;
 pub mod gomp;
 pub mod order;
-pub mod rust;
 
 use crate::runtime::guard::RuntimeGuard;
 

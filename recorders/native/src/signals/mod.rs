@@ -12,11 +12,11 @@ pub mod death;
 pub mod interrupt;
 pub mod notifications;
 pub mod outside;
+mod overflows;
 mod sent;
 
 use crate::events::moment::Moment;
 use crate::events::{modules, pending};
-use crate::libraries::rust;
 use crate::platform::export::export;
 use crate::platform::{real, sys};
 use crate::runtime::guard::{RuntimeGuard, leave_again};
@@ -567,7 +567,7 @@ unsafe fn set_action(signal: c_int, new: *const Action, old: *mut Action, pc: us
             let known = first_word(&before.sa_mask);
             before.sa_mask = MaybeUninit::zeroed().assume_init();
             set_first_word(&mut before.sa_mask, known);
-            if new.is_null() && before.sa_sigaction == libc::SIG_DFL && rust::asks_for_overflows(signal, pc) {
+            if new.is_null() && before.sa_sigaction == libc::SIG_DFL && overflows::asks_for_them(signal, pc) {
                 before.sa_sigaction = libc::SIG_IGN;
             }
             old.write(before);

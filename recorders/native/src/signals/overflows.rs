@@ -1,4 +1,4 @@
-//! Rust's standard library.
+//! The handlers of overflowing stacks that Rust's standard library installs.
 //!
 //! Before `main`, it looks whether the program has handlers for `SIGSEGV` and `SIGBUS`. If not, it installs its own, to
 //! print that a stack has overflowed; then each thread that begins finds out where its stack ends, maps another one, and
@@ -18,7 +18,7 @@ const MESSAGE: &[u8] = b"has overflowed its stack";
 
 /// Whether code of the module at this position asks how a signal is handled that tells of overflows, and is the standard
 /// library, or has it linked in.
-pub fn asks_for_overflows(signal: c_int, pc: usize) -> bool {
+pub fn asks_for_them(signal: c_int, pc: usize) -> bool {
     let mut asked = Asked { pc, has_message: false };
     matches!(signal, libc::SIGSEGV | libc::SIGBUS) && {
         // SAFETY: `look` takes such a pointer.
