@@ -25,7 +25,7 @@ mod walk;
 use self::barren::{Barren, Way};
 use super::goal::{Goal, Waiting};
 use super::machine::{Goes, NONE, State, Turn};
-use super::session::{Onward, Opening, Prefix, PrefixThread, Wanted};
+use super::session::{Onward, Opening, Prefix, Wanted};
 use super::sites::Sites;
 use super::states::{AFTER_PARTIAL_DEADLOCKS, Limits, Walk};
 use super::tables::{AccessKind, Act, Class, Held, Tables};
@@ -179,12 +179,8 @@ impl Found {
         let mut state = State::start(tables);
         let mut walk = Walk::new(forest);
         let mut prefix = Prefix {
-            threads: vec![PrefixThread {
-                tree: Forest::MAIN,
-                forked_by: None,
-            }],
             onward: self.onward,
-            ..Prefix::default()
+            ..Prefix::start()
         };
         let mut turns: Vec<Turn> = past.turns.back(self.turns).collect();
         turns.reverse();

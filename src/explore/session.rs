@@ -256,6 +256,17 @@ pub enum Opening {
 }
 
 impl Prefix {
+    /// Before anything has happened: the first thread is there.
+    pub(crate) fn start() -> Prefix {
+        Prefix {
+            threads: vec![PrefixThread {
+                tree: Forest::MAIN,
+                forked_by: None,
+            }],
+            ..Prefix::default()
+        }
+    }
+
     /// How often another thread goes on though the one before it could be the same again.
     #[must_use]
     pub fn context_switches(&self) -> usize {

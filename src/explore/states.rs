@@ -618,13 +618,7 @@ impl<'f> Search<'f> {
         way.reverse();
         let mut state = self.start.clone();
         let mut walk = Walk::new(self.forest);
-        let mut prefix = Prefix {
-            threads: vec![PrefixThread {
-                tree: Forest::MAIN,
-                forked_by: None,
-            }],
-            ..Prefix::default()
-        };
+        let mut prefix = Prefix::start();
         for (index, (turn, further)) in way.into_iter().enumerate() {
             if index > 0 {
                 let turns = self.follow(&state);

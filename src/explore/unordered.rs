@@ -20,7 +20,7 @@ use super::classes::Execution;
 use super::goal::{Goal, Side};
 use super::machine::{Choice, Goes, State, Turn};
 use super::persistent::Persistent;
-use super::session::{Prefix, PrefixThread};
+use super::session::Prefix;
 use super::states::{Limits, Walk};
 use super::tables::{AccessKind, Act, Class, Tables};
 use crate::forest::{Action, Atomic, Forest, ObjectId, Outcome, Strength, Turned};
@@ -111,13 +111,7 @@ fn prefix(forest: &Forest, tables: &Tables<'_>, came: &[(usize, Turn)], mut numb
     }
     let mut state = State::start(tables);
     let mut walk = Walk::new(forest);
-    let mut prefix = Prefix {
-        threads: vec![PrefixThread {
-            tree: Forest::MAIN,
-            forked_by: None,
-        }],
-        ..Prefix::default()
-    };
+    let mut prefix = Prefix::start();
     for turn in way.into_iter().rev() {
         walk.perform(forest, tables, &mut state, turn, &mut prefix);
     }

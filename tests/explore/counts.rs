@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use witness::explore::{Classes, Engine, Exploration, Limits, Options, Reason, classes, explore};
 
-const HOW: How = How {
+pub const HOW: How = How {
     seed: 1,
     reduce: true,
     fewest_states: Some(2_000),

@@ -5,13 +5,13 @@
 //! page ([`Rules::Page`]), and is exactly those that are found with what it says it uses ([`Rules::Least`]).
 
 use crate::compare::{How, explored, goals};
-use crate::interpreter::{Hides, position};
+use crate::interpreter::position;
 use crate::known::{behind, read, store};
 use crate::machine::{Cell, Half, Result, Value, Waits, Way, World};
 use crate::program::{Instruction, Program, Term};
 use crate::{environment, random_program};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use witness::explore::{Engine, Goal, Limits, Reason, Side};
+use witness::explore::{Goal, Limits, Reason, Side};
 use witness::forest::Reservation;
 use witness::trace::MemoryOrder;
 
@@ -369,16 +369,8 @@ impl Execution {
 }
 
 const HOW: How = How {
-    seed: 1,
-    reduce: true,
     fewest_states: None,
-    hides: Hides {
-        patience: false,
-        next: false,
-    },
-    engine: Engine::States,
-    states: usize::MAX,
-    looks_ahead: false,
+    ..crate::counts::HOW
 };
 
 /// What an exploration that is exhausted finds, besides races that are next at the same time; whether some atomic

@@ -3,7 +3,7 @@
 use super::clauses::{At, Formulas};
 use super::events::{Event, Lead, List, Row, Wants, What};
 use crate::explore::machine::{Choice, Goes, NONE, Phase, State, Turn};
-use crate::explore::session::{Opening, Prefix, PrefixThread};
+use crate::explore::session::{Opening, Prefix};
 use crate::explore::states::Walk;
 use crate::explore::tables::{AccessKind, Act, Held, Tables};
 use crate::forest::{Action, Forest, Mode, NodeId, ObjectId, Outcome, TreeId};
@@ -161,13 +161,7 @@ impl<'t, 'f> Replay<'t, 'f> {
             forest: tables.forest,
             tables,
             walk: Walk::new(tables.forest),
-            prefix: Prefix {
-                threads: vec![PrefixThread {
-                    tree: Forest::MAIN,
-                    forked_by: None,
-                }],
-                ..Prefix::default()
-            },
+            prefix: Prefix::start(),
             last: vec![None; state.cells.len()],
             state,
             held: Vec::new(),
