@@ -14,6 +14,9 @@ use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 use trace_format::{ObjectId, ThreadId};
 
+/// So many changes are looked at to find the section that was ended last.
+const LOOKED_AT: usize = 16;
+
 /// The number of a critical section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SectionId(pub u32);
@@ -281,6 +284,21 @@ impl Sections {
     #[must_use]
     pub fn open_after(&self, thread: ThreadId, done: u32) -> Excerpt<'_, SectionId> {
         self.open[thread.index()].after(done)
+    }
+
+    /// The section that a thread has ended last within its first `done` events.
+    #[must_use]
+    pub fn last_closed(&self, thread: ThreadId, done: u32) -> Option<SectionId> {
+        let open = &self.open[thread.index()];
+        let changed = (0..open.changes.before(done))
+            .rev()
+            .map(|change| open.changed.at(change as usize));
+        let mut changed = changed.take(LOOKED_AT);
+        let has_ended = |id: &SectionId| {
+            let release = self.get(*id).release;
+            release.is_some_and(|release| self.in_threads.place(release) < done)
+        };
+        changed.find(has_ended)
     }
 
     /// Finds sections with what is known already, and adds to that what it finds.

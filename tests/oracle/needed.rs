@@ -4,12 +4,12 @@
 //! solver is asked about each two accesses in conflict, in windows so small that most of a trace lies before them: in
 //! others, it never comes to a part of what it does before the whole trace is its window.
 
-use super::execution::Execution;
+use super::execution::{Execution, is_used_after};
 use super::{LIMIT, brute_force, compare_all, hidden_writes, random_trace, states};
 use std::collections::BTreeMap;
 use trace_format::{Event, EventId, Tables, ThreadId, TraceId};
 use witness::check::Checker;
-use witness::prune::{Grounds, MustHappenBefore, Needs};
+use witness::prune::{Ending, Grounds, MustHappenBefore, Needs};
 use witness::schedule::{Goal, Schedule, slices_of};
 use witness::solve::{Native, NativeAnswer, Steps};
 use witness::trace::{Sections, Trace, Wakes};
@@ -183,4 +183,70 @@ fn our_own_solver_keeps_pinned_accesses_in_their_places() {
     println!("{traces} traces: {said:?}");
     assert!(said.beside_pins > 0 && said.by_pins > 0 && said.without_pins > 0);
     assert!(said.unknown * 10 < said.feasible + said.refuted);
+}
+
+/// How many endings the sections of one lock refute, of how many that there are, and of these how many are not plain
+/// without them.
+#[derive(Debug, Default)]
+struct OnLocks {
+    asked: u32,
+    refuted: u32,
+    not_plain: u32,
+    after_free: u32,
+}
+
+#[test]
+fn sections_of_one_lock_refute_nothing_that_can_be() {
+    let mut said = OnLocks::default();
+    let generate = |seed| match seed % 8 {
+        0 => random_trace::generate(seed),
+        1 => random_trace::generate_freeing(seed),
+        _ => random_trace::generate_list(seed),
+    };
+    let mut compare = |_: u64, tables: &Tables, events: &[Event]| {
+        let (trace, execution) = (
+            Trace::from_events(tables.clone(), events),
+            Execution::new(tables, events),
+        );
+        let unpinned = Execution::new(tables, events).without_pins();
+        let found = brute_force::search(&execution, LIMIT);
+        let (Some(found), Some(without_pins)) = (found, brute_force::search(&unpinned, LIMIT)) else {
+            return Ok(());
+        };
+        let sections = Sections::of(&trace);
+        let wakes = Wakes::of(&trace, trace.events());
+        for (grounds, found) in [(Grounds::Pins, &found), (Grounds::Outcomes, &without_pins)] {
+            let must = MustHappenBefore::on(&trace, grounds);
+            let needs = Needs::of(&trace, &must, &sections);
+            let native = Native::new(&trace, &needs, &sections, &wakes);
+            let mut ask = |performed: &[EventId], pending: &[EventId], can_be: bool| {
+                let ending = Ending {
+                    performed,
+                    pending,
+                    awaited: &[],
+                };
+                let refuted = native.locks_refute(ending, &mut Steps::unbounded());
+                if refuted && can_be {
+                    return Err(format!("on {grounds:?}, {ending:?} can be"));
+                }
+                said.asked += 1;
+                said.refuted += u32::from(refuted);
+                said.not_plain += u32::from(refuted && !needs.exclude(ending));
+                said.after_free += u32::from(refuted && !performed.is_empty());
+                Ok(())
+            };
+            for (a, b) in execution.ids().flat_map(|a| execution.ids().map(move |b| (a, b))) {
+                if a < b && execution.conflict(a, b) {
+                    ask(&[], &[a, b], found.races.contains(&(a, b)))?;
+                }
+                if brute_force::is_free(&execution, a) && execution.conflict(a, b) && is_used_after(&execution, a, b) {
+                    ask(&[a], &[b], found.after_free.contains(&(a, b)))?;
+                }
+            }
+        }
+        Ok(())
+    };
+    let traces = compare_all("sections of one lock", generate, &mut compare).or_panic();
+    println!("{traces} traces: {said:?}");
+    assert!(said.not_plain > 0 && said.after_free > 0);
 }

@@ -426,6 +426,42 @@ pub(super) fn must_be_same(
     COMPARED.fetch_add(1, Ordering::Relaxed);
 }
 
+/// Thread 2 changes cells 3 and 4 together, again and again; then thread 0 accesses x, finds 1 in both and leaves `left` in
+/// cell 4, and thread 1 finds that, and accesses x.
+fn changed_together(left: u64, by_thread_1: impl Fn(Vec<Op>) -> Vec<Op>) -> Vec<(u32, Op)> {
+    let section = |body: &[Op]| [&[ACQUIRE], body, &[RELEASE]].concat();
+    let change = |from, to| section(&[read(3, from), read(4, from), write(3, to), write(4, to)]);
+    let changes = (0..40).map(|at| change(at % 2, 1 - at % 2));
+    let mut first: Vec<Op> = changes.chain([change(0, 1)]).flatten().collect();
+    let last = [X]
+        .into_iter()
+        .chain(section(&[read(3, 1), read(4, 1), write(4, left)]));
+    let own = by_thread_1(vec![read(3, 1), read(4, left)]).into_iter().chain([X]);
+    let mut events: Vec<(u32, Op)> = first.drain(..).map(|op| (2, op)).collect();
+    events.extend(last.map(|op| (0, op)));
+    events.extend(own.map(|op| (1, op)));
+    events
+}
+
+fn refuted_by_one_lock(events: &[(u32, Op)]) -> bool {
+    with_native(events, |_, native, accesses| {
+        native.locks_refute((&accesses).into(), &mut Steps::unbounded())
+    })
+}
+
+#[test]
+fn who_finds_what_a_section_has_left_comes_behind_it() {
+    let under_lock = |body: Vec<Op>| [vec![ACQUIRE], body, vec![RELEASE]].concat();
+    assert!(refuted_by_one_lock(&changed_together(0, under_lock)));
+    let as_before = changed_together(1, under_lock);
+    assert!(can_race(&as_before) && !refuted_by_one_lock(&as_before));
+}
+
+#[test]
+fn what_is_read_outside_of_a_lock_it_does_not_guard() {
+    assert!(!refuted_by_one_lock(&changed_together(0, |body| body)));
+}
+
 #[test]
 fn an_order_that_begins_as_an_earlier_one_is_the_same_as_afresh() {
     for seed in 0..12 {

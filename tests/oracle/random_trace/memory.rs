@@ -9,6 +9,7 @@ const FLAGS: u64 = 0x2000;
 const LOCKS: u64 = 0x3000;
 const WORDS: u64 = 0x4000;
 const GUARDED: u64 = 0x5000;
+const LISTS: u64 = 0x6000;
 const HEAP: u64 = 0x9000;
 /// Where the stack of the first thread is; each next one is as far from it.
 const STACKS: u64 = 0x1_0000;
@@ -142,6 +143,37 @@ impl World {
             self.give_back(lock);
             self.emit(thread, Op::Release { lock: id });
         }
+    }
+
+    /// Takes a lock, reads or writes what it guards, or gives it back; now and then outside the lock.
+    pub(super) fn list(&mut self, thread: usize, lock: u32) {
+        let holds = self.owner.get(&lock).is_some_and(|&(owner, _)| owner == thread);
+        let reads = self.readers.contains_key(&(lock, thread));
+        if !holds && !reads && !self.random.chance(3) {
+            let is_free = !self.owner.contains_key(&lock) && !self.readers.keys().any(|&(other, _)| other == lock);
+            if is_free {
+                self.take(lock, thread);
+            }
+            return;
+        }
+        if holds && self.random.chance(25) {
+            self.give_back(lock);
+            return self.emit(thread, Op::Release { lock: ObjectId(lock) });
+        }
+        if holds && self.random.chance(15) {
+            return self.access(thread);
+        }
+        let mem = MemRange {
+            addr: LISTS + 0x100 * u64::from(lock) + 4 * self.random.below(2),
+            size: 4,
+        };
+        let value = self.load(mem);
+        if self.random.chance(if holds { 60 } else { 95 }) {
+            return self.emit(thread, Op::Read { mem, value });
+        }
+        let value = self.random.below(2);
+        self.store(mem, value);
+        self.emit(thread, Op::Write { mem, value });
     }
 
     /// A step of a word with two flags and a count above them, as locks for readers and writers have it, or counts of

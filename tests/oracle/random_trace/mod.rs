@@ -93,6 +93,8 @@ enum Flavour {
     Words,
     /// Flags that threads set and clear under a lock.
     Guarded,
+    /// A few cells that are read and written under one lock, with few values.
+    List,
     /// Locks taken within others.
     Locks,
     /// Blocks that are allocated, freed and accessed under locks.
@@ -174,6 +176,13 @@ pub fn generate_words(seed: u64) -> (Tables, Vec<Event>) {
     generate_with(random, threads, flavour)
 }
 
+/// One in which threads read and write a few cells under one lock, and the same values again and again.
+pub fn generate_list(seed: u64) -> (Tables, Vec<Event>) {
+    let mut random = Random(fastrand::Rng::with_seed(seed));
+    let threads = 2 + random.below(3) as usize;
+    generate_with(random, threads, Flavour::List)
+}
+
 /// One in which threads take locks within others.
 pub fn generate_nested(seed: u64) -> (Tables, Vec<Event>) {
     let mut random = Random(fastrand::Rng::with_seed(seed));
@@ -210,6 +219,7 @@ fn generate_with(mut random: Random, threads: usize, flavour: Flavour) -> (Table
         }
         // Each change of a flag takes four events.
         Flavour::Guarded => 28 + random.below(14),
+        Flavour::List => 30 + random.below(20),
         Flavour::Locks => 24 + random.below(16),
         Flavour::LockedHeap => 16 + random.below(16),
         Flavour::TakenAgain | Flavour::Repeated => 14 + random.below(16),
@@ -315,7 +325,7 @@ impl World {
         }
         let begin_early = matches!(
             self.flavour,
-            Flavour::Locks | Flavour::LockedHeap | Flavour::TakenAgain | Flavour::Repeated
+            Flavour::List | Flavour::Locks | Flavour::LockedHeap | Flavour::TakenAgain | Flavour::Repeated
         );
         if begin_early && self.random.chance(60) {
             self.mood.fill(Mood::NotBegun);
@@ -406,6 +416,14 @@ impl World {
                 10..25 => self.access(thread),
                 25..30 => self.lock(thread),
                 _ => self.guarded(thread),
+            },
+            Flavour::List => match choice {
+                0..6 => self.thread_life(thread),
+                6..20 => self.access(thread),
+                20..22 => self.condition(thread),
+                22..30 => self.rwlock(thread),
+                30..38 => self.list(thread, RWLOCK),
+                _ => self.list(thread, MUTEXES[0]),
             },
             Flavour::Words => match choice {
                 0..12 => self.thread_life(thread),
