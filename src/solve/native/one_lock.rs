@@ -15,6 +15,9 @@
 //! left, and it sees the values that it has seen in π (`docs/SEMANTICS.md`, section 2). What a section writes that the prefix
 //! does not complete nobody else finds. Hence, if no order of steps, in which each finds what it saw, completes those that
 //! the prefix must complete, and none that it must not, there is no such prefix.
+//!
+//! A step that only finds something may be left out, which allows more orders. So of many such in a row that find the same,
+//! as of a thread that waits for others, the first and the last are kept.
 
 use crate::prune::{Ending, MustHappenBefore, Needs};
 use crate::trace::{Access, CellId, CellUse, EventId, ObjectId, Section, Sections, ThreadId, Trace};
@@ -109,24 +112,44 @@ impl Begun {
         }
     }
 
-    /// The step, which begins no more.
-    fn end(&mut self, values: &mut Vec<(Number, u64)>) -> Option<Step> {
-        let (begin, end, extent) = self.step.take()?;
-        let mut put = |found: &mut HashMap<Number, u64>| {
-            let from = values.len();
-            values.extend(found.drain());
-            values[from..].sort_unstable();
-            from as u32..values.len() as u32
+    /// Puts the step behind those of its thread.
+    fn end(&mut self, steps: &mut Vec<Step>, values: &mut Vec<(Number, u64)>) {
+        let Some((begin, end, extent)) = self.step.take() else {
+            return;
         };
-        let (finds, leaves) = (put(&mut self.finds), put(&mut self.leaves));
-        Some(Step {
+        let sorted = |found: &mut HashMap<Number, u64>| {
+            let mut sorted: Vec<(Number, u64)> = found.drain().collect();
+            sorted.sort_unstable();
+            sorted
+        };
+        let (finds, leaves) = (sorted(&mut self.finds), sorted(&mut self.leaves));
+        let looks_at = |step: &Step| step.leaves.is_empty() && values[range(&step.finds)] == finds[..];
+        if leaves.is_empty()
+            && let [.., one, last] = &mut steps[..]
+            && looks_at(one)
+            && looks_at(last)
+        {
+            // Who looks at the same again and again hinders nobody more than who does so twice.
+            (last.begin, last.end, last.extent) = (begin, end, extent);
+            return;
+        }
+        let mut put = |found: Vec<(Number, u64)>| {
+            let from = values.len() as u32;
+            values.extend(found);
+            from..values.len() as u32
+        };
+        steps.push(Step {
             extent,
             begin,
             end,
-            finds,
-            leaves,
-        })
+            finds: put(finds),
+            leaves: put(leaves),
+        });
     }
+}
+
+fn range(of: &Range<u32>) -> Range<usize> {
+    of.start as usize..of.end as usize
 }
 
 /// The section of the lock in which an access lies, if any, for one access after the other.
@@ -262,7 +285,7 @@ impl OneLock {
                 };
                 let now = &mut begun[thread.index()];
                 if now.step.is_none_or(|(event, ..)| event != begin) {
-                    steps[thread.index()].extend(now.end(&mut values));
+                    now.end(&mut steps[thread.index()], &mut values);
                     let last = section.map_or(Some(access.event), |section| section.release);
                     now.step = Some((begin, last.map(|last| trace.place(last)), Extent::of(section)));
                 }
@@ -273,9 +296,16 @@ impl OneLock {
             }
         }
         for (steps, now) in steps.iter_mut().zip(&mut begun) {
-            steps.extend(now.end(&mut values));
+            now.end(steps, &mut values);
         }
-        tracing::debug!(?lock, cells = guarded.len(), values = values.len(), "steps of one lock");
+        let count: usize = steps.iter().map(Vec::len).sum();
+        tracing::debug!(
+            ?lock,
+            cells = guarded.len(),
+            steps = count,
+            values = values.len(),
+            "steps of one lock"
+        );
         Some(OneLock {
             steps,
             values,
@@ -365,7 +395,7 @@ impl OneLock {
     }
 
     fn values(&self, of: &Range<u32>) -> &[(Number, u64)] {
-        &self.values[of.start as usize..of.end as usize]
+        &self.values[range(of)]
     }
 }
 
