@@ -5,6 +5,7 @@
 
 use crate::replay::Replay;
 use crate::trace::{EventId, Op, Trace};
+use hashbrown::HashSet;
 
 /// Events of each racing thread that are shown just before the race, whatever they are.
 const LAST: usize = 3;
@@ -73,7 +74,8 @@ pub(super) fn lines(trace: &Trace, replay: &Replay, full: bool) -> Vec<Line> {
 
 /// Which of the executed events are shown one by one.
 fn shown(trace: &Trace, replay: &Replay, full: bool) -> Vec<bool> {
-    let cells: Vec<_> = replay
+    // A block that is freed may have a million.
+    let cells: HashSet<_> = replay
         .accesses
         .iter()
         .flat_map(|pending| trace.cell_uses(pending.event))
