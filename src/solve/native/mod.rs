@@ -40,14 +40,13 @@ mod window;
 mod words;
 
 use crate::prune::{Ending, Needs, Words};
-use crate::trace::{CellId, EventId, ObjectId, Op, Sections, ThreadId, Trace, Wakes, Writers};
+use crate::trace::{CellId, EventId, Op, Sections, ThreadId, Trace, Wakes, Writers};
 use columns::Column;
 use hashbrown::HashMap;
 use joints::Joints;
-use one_lock::OneLock;
+use one_lock::{Locks, OnLocks};
 use pins::Pinned;
 use search::{Kept, Search, View};
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use users::Users;
 use window::Read;
@@ -73,15 +72,6 @@ const STEPS: u64 = 100 * MAX_WORK;
 /// Steps that one batch may cost before they become scarce, at least and at most.
 const STEPS_OF_BATCH: (u64, u64) = (MAX_WORK, 64 * MAX_WORK);
 
-/// Steps that all batches may spend on the sections of single locks, beside all others.
-const STEPS_ON_LOCKS: u64 = 64 * MAX_WORK;
-
-/// So many events are passed in a step when those of a lock are looked for.
-const EVENTS_OF_STEP: u64 = 4;
-
-/// So many locks are looked at for one question, and kept for others.
-const MAX_LOCKS: usize = 4;
-
 /// How much work the solver puts into the questions of one batch. Where few values are written again and again, as good
 /// as any write can explain a read: no window then refutes, and whether one of the exponentially many orders is
 /// feasible, it does not find out. So many pairs of such a trace would take what they may, that those which begin after
@@ -92,39 +82,13 @@ pub struct Steps {
     on_locks: OnLocks,
 }
 
-/// How much work a batch may still put into the sections of single locks, beside all other.
-#[derive(Clone, Copy, Debug)]
-struct OnLocks {
-    left: u64,
-    /// Those that it has asked about last.
-    known: [Option<ObjectId>; MAX_LOCKS],
-}
-
-impl OnLocks {
-    fn of(steps: u64) -> OnLocks {
-        OnLocks {
-            left: steps,
-            known: [None; MAX_LOCKS],
-        }
-    }
-
-    /// Counts what it takes to find the steps of a lock, unless they are known from a question before.
-    fn find(&mut self, lock: ObjectId, trace: &Trace) {
-        if !self.known.contains(&Some(lock)) {
-            self.known.rotate_right(1);
-            self.known[0] = Some(lock);
-            self.left = self.left.saturating_sub(trace.len() as u64 / EVENTS_OF_STEP);
-        }
-    }
-}
-
 impl Steps {
     /// No limit but that of each window.
     #[must_use]
     pub fn unbounded() -> Steps {
         Steps {
             left: u64::MAX,
-            on_locks: OnLocks::of(MAX_WORK),
+            on_locks: OnLocks::of_question(),
         }
     }
 
@@ -134,7 +98,7 @@ impl Steps {
         let (least, most) = STEPS_OF_BATCH;
         Steps {
             left: (STEPS / u64::from(batches.max(1))).clamp(least, most),
-            on_locks: OnLocks::of((STEPS_ON_LOCKS / u64::from(batches.max(1))).min(most)),
+            on_locks: OnLocks::of_batch(batches),
         }
     }
 
@@ -224,7 +188,7 @@ pub struct Native<'t> {
     /// The pinned accesses that it keeps in their places, once that is asked.
     pinned: OnceLock<Option<Pinned>>,
     /// The locks whose sections were asked about last.
-    on_locks: Mutex<VecDeque<(ObjectId, Option<Arc<OneLock>>)>>,
+    on_locks: Locks,
 }
 
 impl<'t> Native<'t> {
@@ -245,7 +209,7 @@ impl<'t> Native<'t> {
             fitting: Mutex::default(),
             unpinned: false,
             pinned: OnceLock::new(),
-            on_locks: Mutex::default(),
+            on_locks: Locks::default(),
         }
     }
 
@@ -405,62 +369,6 @@ impl<'t> Native<'t> {
             spent,
             work,
         }
-    }
-
-    /// Whether no prefix has this ending because of what the sections of one lock find and leave.
-    #[must_use]
-    pub fn locks_refute(&self, ending: Ending<'_>, steps: &mut Steps) -> bool {
-        if self.trace.frees_reads() {
-            return false;
-        }
-        let steps = &mut steps.on_locks;
-        let mut locks = self.locks_about(ending).into_iter();
-        locks.any(|lock| {
-            if steps.left == 0 {
-                return false;
-            }
-            steps.find(lock, self.trace);
-            let known = self.on_lock(lock);
-            let (trace, left) = (self.trace, &mut steps.left);
-            known.is_some_and(|known| known.refutes(trace, (self.needs, self.sections), lock, ending, left))
-        })
-    }
-
-    /// The locks that threads hold at the events of an ending, and those that they gave back last before.
-    fn locks_about(&self, ending: Ending<'_>) -> Vec<ObjectId> {
-        let mut locks = Vec::new();
-        let mut add = |lock| {
-            if !locks.contains(&lock) && locks.len() < MAX_LOCKS {
-                locks.push(lock);
-            }
-        };
-        let events = || ending.performed.iter().chain(ending.pending);
-        for &event in events() {
-            let open = self
-                .sections
-                .open_after(self.trace.thread(event), self.trace.place(event));
-            open.for_each(|section| add(self.sections.lock(section)));
-        }
-        for &event in events() {
-            let closed = self
-                .sections
-                .last_closed(self.trace.thread(event), self.trace.place(event));
-            closed.into_iter().for_each(|section| add(self.sections.lock(section)));
-        }
-        locks
-    }
-
-    fn on_lock(&self, lock: ObjectId) -> Option<Arc<OneLock>> {
-        let mut known = self.on_locks.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, known)) = known.iter().find(|(other, _)| *other == lock) {
-            return known.clone();
-        }
-        let found = OneLock::of(self.trace, self.sections, self.needs.relation(), lock).map(Arc::new);
-        if known.len() == MAX_LOCKS {
-            known.pop_front();
-        }
-        known.push_back((lock, found.clone()));
-        found
     }
 
     /// The words whose sums it looks at.
