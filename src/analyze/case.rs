@@ -37,6 +37,14 @@ const BUDGETS_PER_BATCH: u64 = 8;
 /// Budgets that Z3 may spend on all batches.
 const BUDGETS: u64 = 64;
 
+/// The search for an unordered execution, of a pair that is refuted otherwise, gets this part of a question's budget.
+const UNORDERED_SHARE: u32 = 4;
+
+/// Of the budgets, so many for unordered executions: what Z3 counts is a quarter of what these cost. There may be none for
+/// any of a trace's pairs, and each search for one takes its whole share without an answer: libcds' queues have hundreds
+/// in three thousand events.
+const BUDGETS_UNORDERED: u64 = 1;
+
 /// A decision, and for the log, what it took.
 pub(super) struct Decided {
     pub decision: Decision,
@@ -52,6 +60,8 @@ struct Case<'d, 't> {
     z3: Z3<'d>,
     /// What our own solver may still spend on the batch.
     steps: Steps,
+    /// Resource units that Z3 has spent on unordered executions.
+    spent_unordered: u64,
     /// Set while the instances beyond the first are asked about.
     further: Option<Further>,
     rejected: Vec<Rejected>,
@@ -86,6 +96,11 @@ fn allowance(known: &Decider<'_>) -> u64 {
     budgets * u64::from(known.options.budget)
 }
 
+/// The same for unordered executions.
+fn allowance_unordered(known: &Decider<'_>) -> u64 {
+    BUDGETS_UNORDERED * u64::from(known.options.budget) / u64::from(batches(known)).max(1)
+}
+
 /// Decides the candidates of one batch. `sites` are theirs, `rejected` the schedules that the checker rejected so far.
 /// The schedules found are not checked yet. `tell` hears of what needs no Z3 before Z3 is asked about the others, which
 /// may take until the time is over.
@@ -104,6 +119,7 @@ pub(super) fn decide<E>(
             known,
             z3,
             steps: Steps::of_batch(batches(known)),
+            spent_unordered: 0,
             further: None,
             rejected: Vec::new(),
             is_checked: false,
@@ -543,12 +559,20 @@ impl<'d> Case<'d, '_> {
         };
         let directed = instances.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]);
         for (a, b) in directed.filter(may_be) {
+            let left = allowance_unordered(known).saturating_sub(self.spent_unordered);
             let session = self.session()?;
-            if session.spent() >= allowance(known) || given_up == MAX_GIVEN_UP_UNORDERED || known.options.out_of_time()
+            let before = session.spent();
+            if left == 0
+                || before >= allowance(known)
+                || given_up == MAX_GIVEN_UP_UNORDERED
+                || known.options.out_of_time()
             {
                 break;
             }
-            match session.ask(&Goal::UnorderedRace(a, b)) {
+            let units = (known.options.budget / UNORDERED_SHARE).min(u32::try_from(left).unwrap_or(u32::MAX));
+            let answer = session.ask_within(&Goal::UnorderedRace(a, b), units);
+            self.spent_unordered += session.spent() - before;
+            match answer {
                 Answer::Feasible(prefix) => match self.schedule_of_unordered(&prefix, Goal::UnorderedRace(a, b)) {
                     Ok(schedule) => return Ok(Unordered::Found((a, b), schedule)),
                     Err(rejected) => self.rejected.push(reject(rejected.0, &rejected.1)),

@@ -32,8 +32,9 @@ const AT_ONCE: usize = 32;
 /// As many of those that compete with an event for what could serve it are made to choose at once.
 const RIVALS: usize = 4;
 
-/// The search for an unordered execution, of a pair that is refuted otherwise, gets this part of a question's budget.
-const UNORDERED_SHARE: u32 = 4;
+/// Resource units that a chain costs beyond what Z3 counts, for each event of the execution that it is found in: to put
+/// that in order, to replay it, to look for the chain.
+const CHAIN_PER_EVENT: u32 = 8;
 
 /// Chains that are broken before the search for an execution without one is given up.
 const MAX_CHAINS: usize = 300;
@@ -101,7 +102,14 @@ impl<'t> Session<'t> {
 
     /// Whether a feasible prefix ends in a goal. (Where a whole trace is linearized, only races can be asked for.)
     pub fn ask(&mut self, goal: &Goal) -> Answer {
+        self.ask_within(goal, self.budget)
+    }
+
+    /// The same within so many resource units, if these are fewer than each question has.
+    pub fn ask_within(&mut self, goal: &Goal, units: u32) -> Answer {
         let mut query = self.query();
+        query.budget = query.budget.min(units);
+        query.z3.set_budget(query.budget);
         let answer = match goal {
             Goal::Race(..)
             | Goal::Deadlock(_)
@@ -118,11 +126,7 @@ impl<'t> Session<'t> {
                 let frees: Vec<EventId> = blocks.filter_map(|(_, free)| free).collect();
                 query.refine(&question, &frees, &[read])
             }
-            &Goal::UnorderedRace(a, b) => {
-                query.budget /= UNORDERED_SHARE;
-                query.z3.set_budget(query.budget);
-                query.without_chains(a, b)
-            }
+            &Goal::UnorderedRace(a, b) => query.without_chains(a, b),
         };
         let spent = query.spent;
         self.spent += u64::from(spent);
@@ -211,6 +215,9 @@ impl Query<'_, '_> {
                 Ok(None) => return Answer::Feasible(order),
                 Err(unordered::TooLong) => return Answer::Budget,
             };
+            self.spent = self
+                .spent
+                .saturating_add(CHAIN_PER_EVENT.saturating_mul(order.len() as u32));
             self.encoder.break_chain(choice, &links);
             for link in links {
                 if let Literal::Before(first, second) = link {
