@@ -64,7 +64,7 @@ mod bits;
 mod bytes;
 mod conditions;
 mod disabled;
-mod first_stack;
+mod first_thread;
 mod happens_before;
 mod images;
 mod interrupted;

@@ -7,7 +7,7 @@
 use crate::before::Facts;
 use crate::bits::Bits;
 use crate::bytes::{BlockId, Bytes};
-use crate::first_stack::first_stack;
+use crate::first_thread::FirstThread;
 use crate::overlay::Overlay;
 use crate::recording::{Access, Recording, all, walk};
 use hashbrown::HashSet;
@@ -44,8 +44,8 @@ type Place = (BlockId, u64);
 pub(crate) struct OwnFrames {
     /// The addresses on stacks that code of other threads may have, ascending.
     given_away: Vec<Place>,
-    /// The first thread's stack if no event allocates it; block 0 stands for it there.
-    first: Range<u64>,
+    /// What no event allocates of the first thread's memory; block 0 stands for it there.
+    first: FirstThread,
 }
 
 impl OwnFrames {
@@ -66,7 +66,7 @@ impl OwnFrames {
         }
         let mut numbered = modules.iter().enumerate();
         let blocks_count = numbered.all(|(number, module)| is_system(module) || recorded.contains(&number));
-        let first = first_stack(&recording.tables().images, modules);
+        let first = FirstThread::of(&recording.tables().images, modules);
         let given_away = Ways::of(recording, bytes, (first.clone(), blocks_count)).followed();
         Some(OwnFrames { given_away, first })
     }
@@ -76,7 +76,7 @@ impl OwnFrames {
         let given = self.given_away.partition_point(|&given| given <= (block, addr));
         let given = given.checked_sub(1).map(|last| self.given_away[last]);
         let reached = given.is_some_and(|(of, given)| of == block && addr - given < REACH);
-        let is_first = block == 0 && thread == ThreadId(0) && self.first.contains(&addr);
+        let is_first = block == 0 && thread == ThreadId(0) && self.first.has(addr);
         (is_first || bytes.blocks[block as usize].stack_of == Some(thread)) && !reached
     }
 }
@@ -120,7 +120,7 @@ fn recorded_modules(recording: &dyn Recording) -> HashSet<usize> {
 /// How addresses in threads' own memory come to be known.
 struct Ways<'a> {
     bytes: &'a Bytes,
-    first: Range<u64>,
+    first: FirstThread,
     /// Whether blocks other than stacks may be a thread's own.
     blocks_count: bool,
     /// The block at each address.
@@ -138,10 +138,10 @@ struct Ways<'a> {
 }
 
 impl<'a> Ways<'a> {
-    fn of(recording: &dyn Recording, bytes: &'a Bytes, (first, blocks_count): (Range<u64>, bool)) -> Ways<'a> {
+    fn of(recording: &dyn Recording, bytes: &'a Bytes, (first, blocks_count): (FirstThread, bool)) -> Ways<'a> {
         let mut ways = Ways {
             bytes,
-            extent: first.clone(),
+            extent: first.extent(),
             first,
             blocks_count,
             owners: Overlay::new(),
@@ -182,7 +182,7 @@ impl<'a> Ways<'a> {
     /// Whose memory an address in a block may be alone, and the place there.
     fn own(&self, block: BlockId, addr: u64) -> Option<(ThreadId, Place)> {
         if block == 0 {
-            let is_first = self.first.contains(&addr);
+            let is_first = self.first.has(addr);
             return is_first.then_some((ThreadId(0), (0, addr)));
         }
         if let Some(thread) = self.bytes.blocks[block as usize].stack_of {

@@ -335,8 +335,8 @@ fn pinned_on_it_below(loaded: ModuleInfo, at: u64, before: &[Op]) -> bool {
     ]);
     let tables = Tables {
         threads: vec![ThreadInfo::default(); 2],
-        modules: vec![loaded],
-        images: [0x10_0000, NOBODYS, FIRST, FIRST + 0x1000, 0x9000_0000]
+        modules: vec![loaded, module("/lib/libc.so.6", 0x10_0000)],
+        images: [0x10_0000, LOCALS, NOBODYS, FIRST, FIRST + 0x1000, 0x9000_0000]
             .map(image)
             .to_vec(),
         ..Tables::default()
@@ -346,10 +346,11 @@ fn pinned_on_it_below(loaded: ModuleInfo, at: u64, before: &[Op]) -> bool {
 }
 
 const FIRST: u64 = 0x20_7000;
+const LOCALS: u64 = 0x18_0000;
 
 #[test]
 fn the_first_threads_stack_is_where_its_images_are_and_below() {
-    for own in [FIRST + 0x80, FIRST + 0x1080, FIRST - 0x80, 0x10_1000] {
+    for own in [FIRST + 0x80, FIRST + 0x1080, FIRST - 0x80, LOCALS + 0x1000] {
         assert!(!pinned_on_the_first_stack(own, &[]), "{own:#x}");
     }
     for other in [FIRST + 0x2000, 0x10_0ff0, 0x9000_0010] {
@@ -361,4 +362,15 @@ fn the_first_threads_stack_is_where_its_images_are_and_below() {
     assert!(pinned_on_the_first_stack(local, &[store(0x9000, local - 0x800)]));
     // Of another thread that has forked, say: below the loader.
     assert!(pinned_on_it_below(module("/lib/loader", FIRST + 0x10_0000), local, &[]));
+}
+
+#[test]
+fn the_first_threads_own_variables_are_those_whose_images_lie_in_no_module() {
+    let errno = LOCALS + 0x810;
+    assert!(!pinned_on_the_first_stack(errno, &[]));
+    assert!(!pinned_on_the_first_stack(errno, &[store(LOCALS + 0x40, errno)]));
+    assert!(pinned_on_the_first_stack(errno, &[store(0x9000, errno)]));
+    assert!(pinned_on_the_first_stack(errno, &[store(0x9000, LOCALS + 8)]));
+    assert!(pinned_on_the_first_stack(LOCALS - 0x10, &[]));
+    assert!(pinned_on_it_below(module("/lib/other", LOCALS), errno, &[]));
 }

@@ -48,8 +48,8 @@ pub(super) struct OwnFrames {
     stacks: Vec<Option<IncarnationId>>,
     /// Addresses on stacks that others may have, ascending.
     given_away: Vec<Place>,
-    /// The first thread's stack, if no event allocates it.
-    first: Range<u64>,
+    /// What is the first thread's own, where no event allocates it: its stack and its thread-local variables.
+    first: Vec<Range<u64>>,
 }
 
 impl OwnFrames {
@@ -62,12 +62,13 @@ impl OwnFrames {
             return OwnFrames {
                 stacks: Vec::new(),
                 given_away: Vec::new(),
-                first: 0..0,
+                first: Vec::new(),
             };
         }
         let threads = (0..trace.threads() as u32).map(ThreadId);
         let stacks: Vec<Option<IncarnationId>> = threads.map(|thread| trace.own_stack(thread)).collect();
-        let first = first_stack(&trace.tables.images, modules);
+        let mut first = thread_locals(&trace.tables.images, modules);
+        first.push(first_stack(&trace.tables.images, modules));
         let owned = Owned::of(trace, &stacks, first.clone(), unrecorded.is_empty());
         OwnFrames {
             given_away: Stores::of(trace, &owned).found(&owned),
@@ -78,7 +79,7 @@ impl OwnFrames {
 
     /// Whether changes of a byte that only this thread accesses are its own.
     pub(super) fn keep(&self, thread: ThreadId, block: IncarnationId, addr: u64) -> bool {
-        let is_first = thread == ThreadId(0) && block == IncarnationId::STATIC && self.first.contains(&addr);
+        let is_first = thread == ThreadId(0) && block == IncarnationId::STATIC && covers(&self.first, addr);
         let is_own = is_first || self.stacks.get(thread.index()) == Some(&Some(block));
         let before = self.given_away.partition_point(|&given| given <= (block, addr));
         let given = before.checked_sub(1).map(|at| self.given_away[at]);
@@ -92,13 +93,13 @@ struct Owned {
     owners: Vec<Option<ThreadId>>,
     /// By block: whether it is a stack.
     is_stack: Vec<bool>,
-    /// The first thread's stack.
-    first: Range<u64>,
+    /// The first thread's stack and thread-local variables.
+    first: Vec<Range<u64>>,
 }
 
 impl Owned {
     /// The threads' stacks, and the blocks, if these count, that only the thread accesses that has allocated them.
-    fn of(trace: &Trace, stacks: &[Option<IncarnationId>], first: Range<u64>, blocks_count: bool) -> Owned {
+    fn of(trace: &Trace, stacks: &[Option<IncarnationId>], first: Vec<Range<u64>>, blocks_count: bool) -> Owned {
         let allocators = trace.incarnations.iter().map(|block| {
             let alloc = block.alloc.filter(|_| blocks_count)?;
             Some(trace.thread(alloc))
@@ -126,7 +127,7 @@ impl Owned {
     /// The thread whose own an address in a block is.
     fn place(&self, block: IncarnationId, addr: u64) -> Option<(ThreadId, Place)> {
         if block == IncarnationId::STATIC {
-            return self.first.contains(&addr).then_some((ThreadId(0), (block, addr)));
+            return covers(&self.first, addr).then_some((ThreadId(0), (block, addr)));
         }
         let owner = self.owners[block.index()]?;
         let addr = if self.is_stack[block.index()] { addr } else { 0 };
@@ -152,7 +153,7 @@ impl Stores {
         let mut stores = Stores::default();
         // The C library gives a block the memory of one that is gone, so an address means one now and another one later.
         let (mut begun, mut blocks) = (1, Pieces::default());
-        let mut extent = owned.first.clone();
+        let mut extent = extent_of(&owned.first);
         let mut values = trace.accesses.values();
         for access in trace.accesses() {
             let stores = &mut stores;
@@ -222,6 +223,38 @@ impl Stores {
         on_stacks.sort_unstable();
         on_stacks
     }
+}
+
+fn covers(ranges: &[Range<u64>], addr: u64) -> bool {
+    ranges.iter().any(|range| range.contains(&addr))
+}
+
+/// From the first byte that one of some ranges has to the last.
+fn extent_of(ranges: &[Range<u64>]) -> Range<u64> {
+    let filled = || ranges.iter().filter(|range| !range.is_empty());
+    let start = filled().map(|range| range.start).min().unwrap_or(0);
+    start..filled().map(|range| range.end).max().unwrap_or(start)
+}
+
+/// The first thread's thread-local variables, its `errno` among them: images of each module's are taken behind those of
+/// the module itself, before that of the recorder's own variables, and lie where no module is. Adjacent ones are one.
+fn thread_locals(images: &[ImageInfo], modules: &[ModuleInfo]) -> Vec<Range<u64>> {
+    let Some(own) = images.iter().position(|image| image.addr == NOBODYS) else {
+        return Vec::new();
+    };
+    let mut found: Vec<Range<u64>> = Vec::new();
+    for image in &images[..own] {
+        let end = image.addr.saturating_add(image.size);
+        let is_in = |module: &ModuleInfo| image.addr < module.end && module.start < end;
+        if image.bytes.is_none() || modules.iter().any(is_in) {
+            continue;
+        }
+        match found.last_mut() {
+            Some(last) if last.end == image.addr => last.end = end,
+            _ => found.push(image.addr..end),
+        }
+    }
+    found
 }
 
 /// The first thread's stack, of which images are taken directly behind that of the recorder's own variables. These begin
@@ -318,6 +351,8 @@ mod tests {
         addr: STACK + 0x80,
         size: 4,
     };
+    /// The first thread's thread-local variables.
+    const LOCALS: u64 = 0x18_0000;
     /// Where the program's code is, and a library's.
     const CODE: u64 = 0x100;
     const LIBRARY: u64 = 0x1100;
@@ -416,9 +451,11 @@ mod tests {
         };
         let tables = Tables {
             threads: vec![ThreadInfo::default(); 2],
-            modules: vec![loaded],
+            modules: vec![loaded, module("/lib/libc.so.6", 0x10_0000)],
             images: vec![
                 image(0x10_0000, 0x1000),
+                image(LOCALS, 0x800),
+                image(LOCALS + 0x800, 0x800),
                 image(NOBODYS, 0x1000),
                 image(STACK + 0x20_0000, 0x1000),
                 image(STACK + 0x20_1000, 0x1000),
@@ -434,7 +471,7 @@ mod tests {
     #[test]
     fn the_first_threads_stack_is_where_its_images_are_and_below() {
         let stack = STACK + 0x20_0000;
-        for own in [stack + 0x80, stack + 0x1080, stack - 0x80, 0x10_1000] {
+        for own in [stack + 0x80, stack + 0x1080, stack - 0x80, LOCALS + 0x1000] {
             assert!(!pinned_on_the_first_stack(own, &[]), "{own:#x}");
         }
         for other in [stack + 0x2000, 0x10_0ff0, 0x9000_0010] {
@@ -446,6 +483,20 @@ mod tests {
         assert!(pinned_on_the_first_stack(local, &[store(0x9000, local - 0x800)]));
         // Of another thread that has forked, say: below the loader.
         assert!(pinned_on_it_below(module("/lib/loader", stack + 0x10_0000), local, &[]));
+    }
+
+    #[test]
+    fn the_first_threads_own_variables_are_those_whose_images_lie_in_no_module() {
+        let errno = LOCALS + 0x810;
+        assert!(!pinned_on_the_first_stack(LOCALS, &[]));
+        assert!(!pinned_on_the_first_stack(errno, &[store(LOCALS + 0x40, errno)]));
+        assert!(pinned_on_the_first_stack(errno, &[store(0x9000, errno)]));
+        assert!(pinned_on_the_first_stack(errno, &[store(0x9000, LOCALS + 8)]));
+        assert!(!pinned_on_the_first_stack(LOCALS, &[store(0x9000, errno)]));
+        assert!(pinned_on_the_first_stack(LOCALS - 0x10, &[]));
+        // A forked child has those of the thread that forked it.
+        let loader = module("/lib/loader", STACK + 0x30_0000);
+        assert!(!pinned_on_it_below(loader, errno, &[]));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Which local variables may be changed by code of other threads, against a second reading of section 1 of
 //! `docs/SEMANTICS.md`, *External bytes*: on random traces of native programs that store addresses of stacks and blocks
-//! in stacks, blocks and elsewhere. Blocks come and go, and are given out again.
+//! in stacks, blocks and elsewhere. Blocks come and go, and are given out again. What is the first thread's own is
+//! sometimes memory that nothing allocates, like its thread-local variables.
 //!
 //! At the end of each trace a local variable has changed since its thread stored to it, while another thread had events.
 //! The analysis says whether the read of it is pinned; the checker, whether it may come before what the other thread did
@@ -8,7 +9,7 @@
 
 use super::environment;
 use std::collections::BTreeSet;
-use trace_format::{Event, EventId, MemRange, ModuleInfo, Op, StackId, Tables, ThreadId, ThreadInfo};
+use trace_format::{Event, EventId, ImageInfo, MemRange, ModuleInfo, NOBODYS, Op, StackId, Tables, ThreadId, ThreadInfo};
 use witness::check::Checker;
 use witness::trace::Trace;
 
@@ -38,9 +39,13 @@ fn store(addr: u64, value: u64) -> Op {
 fn generate(seed: u64) -> (Tables, Vec<(u32, Op)>) {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut events = Vec::new();
+    let is_told = random.bool();
     for thread in 0..THREADS {
         let (addr, size) = (stack_of(thread), STACK);
-        events.extend([(thread, Op::Begin), (thread, Op::Alloc { addr, size })]);
+        events.push((thread, Op::Begin));
+        if thread > 0 || !is_told {
+            events.push((thread, Op::Alloc { addr, size }));
+        }
         let first = Op::Write {
             mem: local_of(thread),
             value: 1,
@@ -89,16 +94,37 @@ fn generate(seed: u64) -> (Tables, Vec<(u32, Op)>) {
         start,
         end: start + 0x1000,
     };
+    let image = |addr, size| ImageInfo {
+        before: 0,
+        addr,
+        size,
+        bytes: Some(Vec::new()),
+    };
+    let images = match is_told {
+        true => vec![
+            image(0x1800, 0x80),
+            image(stack_of(0), 0x1000),
+            image(stack_of(0) + 0x1000, STACK - 0x1000),
+            image(NOBODYS, 0x1000),
+        ],
+        false => Vec::new(),
+    };
     let tables = Tables {
         threads: vec![ThreadInfo::default(); THREADS as usize],
         modules: vec![module("/app", 0), module(name, 0x1000)],
+        images,
         ..Tables::default()
     };
     (tables, events)
 }
 
-/// The block that an address belonged to before an event: the `alloc`, and its thread.
+/// The block that an address belonged to before an event: the `alloc`, and its thread. The event behind the first
+/// stands for what the images tell of.
 fn block_at(events: &[(u32, Op)], before: usize, at: u64) -> Option<(usize, u32)> {
+    let is_told = !matches!(events[1].1, Op::Alloc { .. });
+    if is_told && (stack_of(0)..stack_of(0) + STACK).contains(&at) {
+        return Some((1, 0));
+    }
     let covers = |op| matches!(op, Op::Alloc { addr, size } if (addr..addr + size).contains(&at));
     let covering = events[..before].iter().rposition(|&(_, op)| covers(op))?;
     Some((covering, events[covering].0))
