@@ -4,7 +4,8 @@
 //! `lock cmpxchg` orders threads where no trace would show it, and the reads of what it stores would be pinned. gcc
 //! marks inline assembly in the text that it gives the assembler. Here that text gets a call in front of each
 //! instruction whose access of memory is understood (`operation`); the call changes no register and no flag. What is
-//! not understood stays as it is: so does a whole statement that may do without a stack, or goes elsewhere.
+//! not understood stays as it is: so does a whole statement that may do without a stack, or goes elsewhere. Behind an
+//! instruction that reads the processor's clock, wherever it comes from, a call tells what it read, and may change it.
 //!
 //! So do instructions of gcc's own that it has not instrumented (`left_out`).
 //!
@@ -50,7 +51,13 @@ pub fn announced(text: &str, accesses: &HashMap<usize, Vec<Access>>) -> Option<S
                 announce(&announcement, &mut to);
                 found = true;
             }
-            to.push_str(line);
+            found |= match line.trim_start().starts_with(operation::CLOCK) {
+                true => pass(line, true, &mut to),
+                false => {
+                    to.push_str(line);
+                    false
+                }
+            };
         }
         Part::Other(line) => to.push_str(line),
     })?;
@@ -162,7 +169,7 @@ impl<'t> Functions<'t> {
     }
 }
 
-/// Passes one statement of the program's on; whether it announces something.
+/// Passes one statement of the program's, or a line of the compiler's, on; whether it announces something.
 fn pass(inline: &str, is_within: bool, to: &mut String) -> bool {
     let statements: Vec<Statement<'_>> = match is_within {
         true => statements(inline),
@@ -175,6 +182,12 @@ fn pass(inline: &str, is_within: bool, to: &mut String) -> bool {
                 to.push_str(&inline[copied..statement.at]);
                 announce(&announcement, to);
                 (copied, announces) = (statement.at, true);
+            }
+            if let Some(announcement) = operation::read_by(statement) {
+                to.push_str(&inline[copied..statement.end]);
+                to.push_str("; ");
+                announce(&announcement, to);
+                (copied, announces) = (statement.end, true);
             }
         }
     }
@@ -201,7 +214,7 @@ fn announce(announcement: &Announcement, to: &mut String) {
         source,
     } = announcement;
     let address = match instruction.operation {
-        Operation::Fence => "",
+        Operation::Fence | Operation::Clock | Operation::ClockAndNumber => "",
         _ => &format!("leaq {memory}, %rdi; "),
     };
     let code = instruction.encode();

@@ -41,15 +41,32 @@ pub(super) fn of(statement: &Statement<'_>) -> Option<Announcement> {
 }
 
 fn fence() -> Announcement {
+    without_memory(Operation::Fence, true)
+}
+
+fn without_memory(operation: Operation, locked: bool) -> Announcement {
     Announcement {
         instruction: Instruction {
-            operation: Operation::Fence,
+            operation,
             size: 8,
-            locked: true,
+            locked,
         },
         memory: String::new(),
         source: "$0".to_owned(),
     }
+}
+
+/// How the instructions begin that read the processor's clock.
+pub(super) const CLOCK: &str = "rdtsc";
+
+/// What is to be told behind a statement: what it read of the processor's clock.
+pub(super) fn read_by(statement: &Statement<'_>) -> Option<Announcement> {
+    let operation = match statement.name.strip_prefix(CLOCK)? {
+        "" => Operation::Clock,
+        "p" => Operation::ClockAndNumber,
+        _ => return None,
+    };
+    Some(without_memory(operation, false))
 }
 
 /// Whether the operand that looks like memory is a label.

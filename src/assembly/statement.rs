@@ -7,6 +7,8 @@ use super::operand::Operand;
 pub(super) struct Statement<'t> {
     /// Where it begins in the text, with its prefix and without a label.
     pub at: usize,
+    /// Where it ends.
+    pub end: usize,
     /// `lock`.
     pub locked: bool,
     /// What it is, in lower case.
@@ -46,6 +48,7 @@ pub(super) fn statements(text: &str) -> Vec<Statement<'_>> {
             let (at, locked) = prefix.take().unwrap_or((at, false));
             all.push(Statement {
                 at,
+                end: start + part.trim_end().len(),
                 locked,
                 name,
                 operands: Operand::list(behind),

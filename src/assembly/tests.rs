@@ -113,6 +113,45 @@ fn what_is_not_understood_stays_as_it_is() {
 }
 
 #[test]
+fn what_was_read_of_the_processors_clock_is_told_behind_it() {
+    let code = |operation| {
+        Instruction {
+            operation,
+            size: 8,
+            locked: false,
+        }
+        .encode()
+    };
+    let told = |inline: &str, operation, then: &str| {
+        let text = rewritten(inline).expect(inline);
+        let (before, call) = text.split_once("; leaq -128(%rsp)").expect(inline);
+        assert!(
+            call.contains(&format!("pushq %rdi; pushq ${}; ", code(operation))),
+            "{text}"
+        );
+        let (_, rest) = call.split_once("leaq 136(%rsp), %rsp; ").expect("the end of a call");
+        assert_eq!(format!("{before}{rest}"), inline);
+        assert_eq!(rest, then);
+    };
+    told("rdtsc", Operation::Clock, "");
+    told("lfence; rdtsc; shl $32, %rdx", Operation::Clock, "; shl $32, %rdx");
+    told("1: RDTSCP # when\n\tmovl %eax, %ebx", Operation::ClockAndNumber, " # when\n\tmovl %eax, %ebx");
+    assert_eq!(rewritten("rdtscx"), None);
+    // In front of one, and behind another.
+    assert_eq!(calls("lock; incl (%rdi)\n\trdtsc").len(), 2);
+    let lines = |line: &str| {
+        let text = format!("\t.type\tf, @function\nf:\n\t{line}\n\t.size\tf, .-f\n\tcall __tsan_init\n");
+        let text = announced(&text)?;
+        text.lines().nth(2).map(str::to_owned)
+    };
+    let line = lines("rdtsc").expect("a call");
+    assert!(line.starts_with("\trdtsc; leaq -128"), "{line}");
+    for other in ["call\trdtsc", "movq\trdtsc(%rip), %rax", "jmp\trdtsc"] {
+        assert_eq!(lines(other), None);
+    }
+}
+
+#[test]
 fn labels_and_loops_keep_their_places() {
     let inline = "1:\tlock; decb (%rdi)\n\tjns 3f\n2:\tpause\n\tcmpb $0, (%rdi)\n\tjle 2b\n\tjmp 1b\n3:";
     let text = rewritten(inline).expect("three accesses");

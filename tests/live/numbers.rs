@@ -3,6 +3,7 @@
 use crate::command::{run, witness};
 use crate::program::Program;
 use std::net::TcpListener;
+use std::path::Path;
 
 /// What the program printed in the run that was recorded: its port, and everything else.
 fn recorded(program: &Program) -> (u16, String) {
@@ -52,6 +53,23 @@ fn a_name_that_is_taken_is_not_given_again() {
         .live(&["--setup", "rm -r folder.* file.*"])
         .expect(&[66])
         .unwrap();
+}
+
+/// What a program reads of the processor's clock is what it read in the recorded run, where `witness cc` has compiled it.
+#[test]
+fn moments_of_the_processors_clock_are_the_recorded_ones() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live/programs/processor_clock.c");
+    for level in ["-O0", "-O2"] {
+        let program = Program::by_witness(&format!("processor-clock{level}"), &source, &[level.to_owned()]);
+        let mut command = witness();
+        command.args(["record", "-o", "trace.bin", "--"]).arg(program.file());
+        let recorded = run(&program.folder, &mut command).unwrap().expect(&[0]).unwrap();
+        assert_eq!(recorded.stdout.lines().count(), 3, "{}", recorded.stdout);
+        let outcome = program.live(&["--first", "a"]).expect(&[66]).unwrap();
+        for line in recorded.stdout.lines() {
+            assert!(outcome.stdout.contains(line), "{line}\n{}", outcome.stdout);
+        }
+    }
 }
 
 /// The system names processes and threads by numbers in paths, too.

@@ -1,7 +1,7 @@
 //! What the assembler of `witness cc` has a program tell the runtime: an instruction that is about to access memory, of
-//! inline assembly, or of the compiler's own that it has not instrumented.
+//! inline assembly, or of the compiler's own that it has not instrumented; and one that has read the processor's clock.
 //!
-//! The assembler (`src/assembly`) puts a call in front of such an instruction:
+//! The assembler (`src/assembly`) puts a call in front of the former, and behind the latter:
 //! of `AnnotateNoOp`, which ThreadSanitizer's own runtime has as well, so that the program still runs under that. The
 //! first argument tells such a call from the program's own; the third is the address; the fourth points to a [`Frame`].
 
@@ -49,9 +49,13 @@ pub enum Operation {
     Read,
     /// Writes it, in the same way.
     Write,
+    /// Has read the processor's clock into `rdx:rax` (`rdtsc`). The runtime may put another moment there.
+    Clock,
+    /// The same, and the processor's number into `rcx` (`rdtscp`).
+    ClockAndNumber,
 }
 
-const OPERATIONS: [Operation; 17] = [
+const OPERATIONS: [Operation; 19] = [
     Operation::Load,
     Operation::Store,
     Operation::Exchange,
@@ -69,6 +73,8 @@ const OPERATIONS: [Operation; 17] = [
     Operation::Fence,
     Operation::Read,
     Operation::Write,
+    Operation::Clock,
+    Operation::ClockAndNumber,
 ];
 
 /// An instruction that is about to access memory.
@@ -109,7 +115,8 @@ impl Instruction {
     }
 }
 
-/// Where the stub of the assembler has put the program's registers: on its stack, in the order of its pushes.
+/// Where the stub of the assembler has put the program's registers: on its stack, in the order of its pushes. It takes
+/// them back from there.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Frame {
@@ -119,11 +126,11 @@ pub struct Frame {
     pub rbx: u64,
     /// `r11` to `r8` and `rsi`, which nobody asks for.
     pub others: [u64; 5],
-    /// The high half of what `cmpxchg16b` expects.
+    /// The high half of what `cmpxchg16b` expects, and of a moment.
     pub rdx: u64,
-    /// The high half of what it stores.
+    /// The high half of what it stores, and the number of a processor.
     pub rcx: u64,
-    /// The accumulator: what `cmpxchg` expects.
+    /// The accumulator: what `cmpxchg` expects, and the low half of a moment.
     pub rax: u64,
     /// The flags.
     pub flags: u64,

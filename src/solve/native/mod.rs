@@ -58,6 +58,9 @@ const WINDOWS: [u32; 5] = [256, 1024, 4096, 16384, 65536];
 /// Orders that one window may cost; more, and the pair goes to Z3.
 const MAX_ORDERS: u32 = 400;
 
+/// So many windows are small: nothing is refuted sooner than in these, where they do.
+const SMALL: usize = 2;
+
 /// Steps that one window may cost, of some nanoseconds each.
 const MAX_WORK: u64 = 4_000_000;
 
@@ -302,7 +305,10 @@ impl<'t> Native<'t> {
         }
         // The steps of the last window: of the relaxed view, and of the based ones.
         let (mut relaxed, mut on_base) = (0, 0);
-        for before in self.windows {
+        for (number, before) in self.windows.into_iter().enumerate() {
+            if number == SMALL && self.locks_soon_refute(ending, steps) {
+                return NativeAnswer::Infeasible;
+            }
             // The next one would take several times as much.
             if relaxed > MAX_WORK / 4 {
                 break;

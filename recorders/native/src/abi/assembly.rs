@@ -4,6 +4,9 @@
 //! Nothing else runs between such a call and its instruction, so what it will have done is recorded at once, worked out
 //! from the program's registers. Of inline assembly, the processor performs each aligned access as one, loads with acquire and stores with
 //! release semantics, and what is locked sequentially consistently: so assembly makes atomics, not plain accesses.
+//!
+//! Of an instruction that has read the processor's clock it says so behind it. What was read comes from outside of the
+//! program: along a plan, the program gets what it got in the recorded run.
 
 use crate::abi::access::{not_recorded, read_range, write_range};
 use crate::abi::atomics::{give_way_if_spinning, is_spinning, note_load, thread_fence};
@@ -11,8 +14,10 @@ use crate::abi::wide_atomics::{self, enter_for_part, push_part};
 use crate::events::variable::SEQUENTIALLY_CONSISTENT;
 use crate::platform::memory::load;
 use crate::platform::processor;
+use crate::runtime::accesses;
 use crate::runtime::faults::touch_range;
 use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::clocks;
 use crate::scheduling::thread::slot;
 use core::ffi::{CStr, c_char, c_int};
 use recorder_ring::Record;
@@ -66,19 +71,19 @@ pub unsafe extern "C-unwind" fn AnnotateNoOp() {
 }
 
 /// The annotation, which means nothing unless it comes from the assembler's stub.
-unsafe extern "C" fn no_op(name: *const c_char, _line: c_int, addr: usize, frame: *const Frame) {
+unsafe extern "C" fn no_op(name: *const c_char, _line: c_int, addr: usize, frame: *mut Frame) {
     // SAFETY: a program passes the name of one of its files.
     if name.is_null() || unsafe { CStr::from_ptr(name) } != NAME {
         return;
     }
     // SAFETY: the stub's own.
-    let frame = unsafe { &*frame };
+    let frame = unsafe { &mut *frame };
     if let Some(instruction) = Instruction::decode(frame.code as u32) {
         announced(instruction, addr, frame);
     }
 }
 
-fn announced(instruction: Instruction, addr: usize, frame: &Frame) {
+fn announced(instruction: Instruction, addr: usize, frame: &mut Frame) {
     let pc = frame.pc as usize;
     let size = usize::from(instruction.size);
     let addr = match instruction.operation {
@@ -89,6 +94,8 @@ fn announced(instruction: Instruction, addr: usize, frame: &Frame) {
         Operation::SetBit | Operation::ResetBit | Operation::ComplementBit => {
             addr.wrapping_add_signed(beyond(frame.source, size))
         }
+        Operation::Clock => return clock_was_read(frame, false),
+        Operation::ClockAndNumber => return clock_was_read(frame, true),
         // SAFETY: the program is about to do it.
         Operation::Read => return unsafe { read_range(addr, size * frame.source as usize, pc) },
         // SAFETY: as above.
@@ -114,6 +121,18 @@ fn announced(instruction: Instruction, addr: usize, frame: &Frame) {
             }
         }
         _ => modifies(instruction, addr, frame, pc),
+    }
+}
+
+/// The program has read the processor's clock, and its number, too.
+fn clock_was_read(frame: &mut Frame, numbered: bool) {
+    let pc = frame.pc as usize;
+    let Some(_inside) = accesses::enter(pc) else { return };
+    let moment = clocks::processors((frame.rdx << 32) as i64 | (frame.rax & u64::from(u32::MAX)) as i64);
+    let moment = accesses::returns(moment, pc) as u64;
+    (frame.rdx, frame.rax) = (moment >> 32, moment & u64::from(u32::MAX));
+    if numbered {
+        frame.rcx = accesses::returns(frame.rcx as i64, pc) as u64;
     }
 }
 
@@ -148,9 +167,13 @@ fn new_value(instruction: Instruction, old: u64, frame: &Frame) -> Option<u64> {
         Operation::Not => !old,
         Operation::Negate => old.wrapping_neg(),
         Operation::CompareExchange if truncated(frame.rax, size) == old => source,
-        Operation::CompareExchange | Operation::Load | Operation::Fence | Operation::Read | Operation::Write => {
-            return None;
-        }
+        Operation::CompareExchange
+        | Operation::Load
+        | Operation::Fence
+        | Operation::Read
+        | Operation::Write
+        | Operation::Clock
+        | Operation::ClockAndNumber => return None,
         Operation::SetBit => old | bit(),
         Operation::ResetBit => old & !bit(),
         Operation::ComplementBit => old ^ bit(),

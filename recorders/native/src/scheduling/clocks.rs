@@ -209,6 +209,11 @@ pub unsafe fn correct_day(time: *mut timeval) {
     (time.tv_sec, time.tv_usec) = (exact.tv_sec, exact.tv_nsec / 1000);
 }
 
+/// What the processor's clock said, or the nanoseconds that clocks say that stand.
+pub fn processors(moment: i64) -> i64 {
+    look().unwrap_or(moment)
+}
+
 /// The same of the second of the day.
 pub fn corrected_second(second: i64) -> i64 {
     if let Some(said) = look() {

@@ -44,6 +44,11 @@ const STEPS_ON_LOCKS: u64 = 64 * MAX_WORK;
 /// So many events are passed in a step when those of a lock are looked for.
 const EVENTS_OF_STEP: u64 = 4;
 
+/// Up to so many events, the sections of a lock are asked about before the larger windows, in so many looks at values:
+/// where a list is guarded, these windows tell the same of an instance in ten times as many steps and more, or nothing.
+const SHORT: usize = 1 << 17;
+const LOOKS_SOON: u64 = 1 << 16;
+
 /// So many locks are looked at for one question, and kept for others.
 const MAX_LOCKS: usize = 4;
 
@@ -91,9 +96,19 @@ impl OnLocks {
 pub(super) struct Locks(Mutex<VecDeque<(ObjectId, Option<Arc<OneLock>>)>>);
 
 impl Native<'_> {
+    /// The same where that is soon known: of a trace of which the sections are soon found, in few looks.
+    pub(super) fn locks_soon_refute(&self, ending: Ending<'_>, steps: &mut Steps) -> bool {
+        self.trace.len() <= SHORT && self.locks_refute_in(ending, steps, LOOKS_SOON)
+    }
+
     /// Whether no prefix has this ending because of what the sections of one lock find and leave.
     #[must_use]
     pub fn locks_refute(&self, ending: Ending<'_>, steps: &mut Steps) -> bool {
+        self.locks_refute_in(ending, steps, u64::MAX)
+    }
+
+    /// The same in at most so many looks at values for each lock.
+    fn locks_refute_in(&self, ending: Ending<'_>, steps: &mut Steps, most: u64) -> bool {
         if self.trace.frees_reads() {
             return false;
         }
@@ -105,8 +120,12 @@ impl Native<'_> {
             }
             steps.find(lock, self.trace);
             let known = self.on_lock(lock);
-            let (trace, left) = (self.trace, &mut steps.left);
-            known.is_some_and(|known| known.refutes(trace, (self.needs, self.sections), lock, ending, left))
+            let may_take = steps.left.min(most);
+            let mut left = may_take;
+            let relations = (self.needs, self.sections);
+            let refutes = known.is_some_and(|known| known.refutes(self.trace, relations, lock, ending, &mut left));
+            steps.left -= may_take - left;
+            refutes
         })
     }
 
