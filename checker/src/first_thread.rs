@@ -15,7 +15,7 @@ pub(crate) struct FirstThread {
 
 impl FirstThread {
     pub(crate) fn of(images: &[ImageInfo], modules: &[ModuleInfo]) -> FirstThread {
-        let mut stretches: Vec<Range<u64>> = local_variables(images, modules).collect();
+        let mut stretches: Vec<Range<u64>> = local_variables(images).collect();
         stretches.push(first_stack(images, modules));
         stretches.retain(|stretch| !stretch.is_empty());
         FirstThread { stretches }
@@ -33,17 +33,17 @@ impl FirstThread {
     }
 }
 
-/// Its thread-local variables: of what has an image before the recorder's own variables, that in no module.
-fn local_variables(images: &[ImageInfo], modules: &[ModuleInfo]) -> impl Iterator<Item = Range<u64>> {
-    let own = images.iter().position(|image| image.addr == NOBODYS).unwrap_or(0);
-    let variable = images[..own].iter().filter(|image| image.bytes.is_some());
-    variable
-        .map(|image| image.addr..image.addr.saturating_add(image.size))
-        .filter(|range| {
-            modules
-                .iter()
-                .all(|module| range.end <= module.start || module.end <= range.start)
-        })
+/// Its thread-local variables: what has images behind the second one of the recorder's own variables, and before the third.
+fn local_variables(images: &[ImageInfo]) -> impl Iterator<Item = Range<u64>> {
+    let mut marks = (0..).zip(images).filter(|(_, image)| image.addr == NOBODYS).skip(1);
+    let (second, third) = (marks.next(), marks.next());
+    let between = second
+        .zip(third)
+        .map_or(0..0, |((second, _), (third, _))| second..third);
+    let variable = images[between]
+        .iter()
+        .filter(|image| image.addr != NOBODYS && image.bytes.is_some());
+    variable.map(|image| image.addr..image.addr.saturating_add(image.size))
 }
 
 /// Where the first thread's stack is. The images of it follow that of the recorder's own variables, one above the other;
@@ -52,7 +52,8 @@ fn local_variables(images: &[ImageInfo], modules: &[ModuleInfo]) -> impl Iterato
 /// below the loader.
 fn first_stack(images: &[ImageInfo], modules: &[ModuleInfo]) -> Range<u64> {
     let mut behind = images.iter().skip_while(|image| image.addr != NOBODYS).skip(1);
-    let Some(lowest) = behind.next().filter(|image| image.bytes.is_some()) else {
+    let is_told = |image: &&ImageInfo| image.bytes.is_some() && image.addr != NOBODYS;
+    let Some(lowest) = behind.next().filter(is_told) else {
         return 0..0;
     };
     if modules.iter().any(|module| module.start >= lowest.addr) {

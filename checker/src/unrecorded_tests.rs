@@ -335,10 +335,19 @@ fn pinned_on_it_below(loaded: ModuleInfo, at: u64, before: &[Op]) -> bool {
     ]);
     let tables = Tables {
         threads: vec![ThreadInfo::default(); 2],
-        modules: vec![loaded, module("/lib/libc.so.6", 0x10_0000)],
-        images: [0x10_0000, LOCALS, NOBODYS, FIRST, FIRST + 0x1000, 0x9000_0000]
-            .map(image)
-            .to_vec(),
+        modules: vec![loaded],
+        images: [
+            0x10_0000,
+            NOBODYS,
+            FIRST,
+            FIRST + 0x1000,
+            NOBODYS,
+            LOCALS,
+            NOBODYS,
+            0x9000_0000,
+        ]
+        .map(image)
+        .to_vec(),
         ..Tables::default()
     };
     let last = events.len() as u32 - 1;
@@ -365,12 +374,14 @@ fn the_first_threads_stack_is_where_its_images_are_and_below() {
 }
 
 #[test]
-fn the_first_threads_own_variables_are_those_whose_images_lie_in_no_module() {
+fn the_first_threads_own_variables_are_told_between_two_images_of_the_recorders() {
     let errno = LOCALS + 0x810;
     assert!(!pinned_on_the_first_stack(errno, &[]));
     assert!(!pinned_on_the_first_stack(errno, &[store(LOCALS + 0x40, errno)]));
     assert!(pinned_on_the_first_stack(errno, &[store(0x9000, errno)]));
     assert!(pinned_on_the_first_stack(errno, &[store(0x9000, LOCALS + 8)]));
     assert!(pinned_on_the_first_stack(LOCALS - 0x10, &[]));
-    assert!(pinned_on_it_below(module("/lib/other", LOCALS), errno, &[]));
+    // Static data.
+    assert!(pinned_on_the_first_stack(0x10_0010, &[]));
+    assert!(pinned_on_the_first_stack(errno, &[store(0x10_0040, errno)]));
 }

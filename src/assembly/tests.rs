@@ -135,7 +135,11 @@ fn what_was_read_of_the_processors_clock_is_told_behind_it() {
     };
     told("rdtsc", Operation::Clock, "");
     told("lfence; rdtsc; shl $32, %rdx", Operation::Clock, "; shl $32, %rdx");
-    told("1: RDTSCP # when\n\tmovl %eax, %ebx", Operation::ClockAndNumber, " # when\n\tmovl %eax, %ebx");
+    told(
+        "1: RDTSCP # when\n\tmovl %eax, %ebx",
+        Operation::ClockAndNumber,
+        " # when\n\tmovl %eax, %ebx",
+    );
     assert_eq!(rewritten("rdtscx"), None);
     // In front of one, and behind another.
     assert_eq!(calls("lock; incl (%rdi)\n\trdtsc").len(), 2);

@@ -67,7 +67,7 @@ impl OwnFrames {
         }
         let threads = (0..trace.threads() as u32).map(ThreadId);
         let stacks: Vec<Option<IncarnationId>> = threads.map(|thread| trace.own_stack(thread)).collect();
-        let mut first = thread_locals(&trace.tables.images, modules);
+        let mut first = thread_locals(&trace.tables.images);
         first.push(first_stack(&trace.tables.images, modules));
         let owned = Owned::of(trace, &stacks, first.clone(), unrecorded.is_empty());
         OwnFrames {
@@ -236,19 +236,16 @@ fn extent_of(ranges: &[Range<u64>]) -> Range<u64> {
     start..filled().map(|range| range.end).max().unwrap_or(start)
 }
 
-/// The first thread's thread-local variables, its `errno` among them: images of each module's are taken behind those of
-/// the module itself, before that of the recorder's own variables, and lie where no module is. Adjacent ones are one.
-fn thread_locals(images: &[ImageInfo], modules: &[ModuleInfo]) -> Vec<Range<u64>> {
-    let Some(own) = images.iter().position(|image| image.addr == NOBODYS) else {
+/// The first thread's thread-local variables, its `errno` among them: images of them are taken between the second and the
+/// third of the recorder's own variables. Adjacent ones are one.
+fn thread_locals(images: &[ImageInfo]) -> Vec<Range<u64>> {
+    let is_own = |image: &ImageInfo| image.addr == NOBODYS;
+    let [_, _, taken, _, ..] = &*images.split(is_own).collect::<Vec<_>>() else {
         return Vec::new();
     };
     let mut found: Vec<Range<u64>> = Vec::new();
-    for image in &images[..own] {
+    for image in taken.iter().filter(|image| image.bytes.is_some()) {
         let end = image.addr.saturating_add(image.size);
-        let is_in = |module: &ModuleInfo| image.addr < module.end && module.start < end;
-        if image.bytes.is_none() || modules.iter().any(is_in) {
-            continue;
-        }
         match found.last_mut() {
             Some(last) if last.end == image.addr => last.end = end,
             _ => found.push(image.addr..end),
@@ -265,7 +262,8 @@ fn first_stack(images: &[ImageInfo], modules: &[ModuleInfo]) -> Range<u64> {
     let Some(own) = images.iter().position(|image| image.addr == NOBODYS) else {
         return 0..0;
     };
-    let mut stack = images[own + 1..].iter().take_while(|image| image.bytes.is_some());
+    let is_told = |image: &&ImageInfo| image.bytes.is_some() && image.addr != NOBODYS;
+    let mut stack = images[own + 1..].iter().take_while(is_told);
     let is_highest = |image: &&ImageInfo| modules.iter().all(|module| module.start < image.addr);
     let Some(image) = stack.next().filter(is_highest) else {
         return 0..0;
@@ -451,14 +449,16 @@ mod tests {
         };
         let tables = Tables {
             threads: vec![ThreadInfo::default(); 2],
-            modules: vec![loaded, module("/lib/libc.so.6", 0x10_0000)],
+            modules: vec![loaded],
             images: vec![
                 image(0x10_0000, 0x1000),
-                image(LOCALS, 0x800),
-                image(LOCALS + 0x800, 0x800),
                 image(NOBODYS, 0x1000),
                 image(STACK + 0x20_0000, 0x1000),
                 image(STACK + 0x20_1000, 0x1000),
+                image(NOBODYS, 0x1000),
+                image(LOCALS, 0x800),
+                image(LOCALS + 0x800, 0x800),
+                image(NOBODYS, 0x1000),
                 image(0x9000_0000, 0x1000),
             ],
             ..Tables::default()
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_threads_own_variables_are_those_whose_images_lie_in_no_module() {
+    fn the_first_threads_own_variables_are_told_between_two_images_of_the_recorders() {
         let errno = LOCALS + 0x810;
         assert!(!pinned_on_the_first_stack(LOCALS, &[]));
         assert!(!pinned_on_the_first_stack(errno, &[store(LOCALS + 0x40, errno)]));
@@ -494,6 +494,9 @@ mod tests {
         assert!(pinned_on_the_first_stack(errno, &[store(0x9000, LOCALS + 8)]));
         assert!(!pinned_on_the_first_stack(LOCALS, &[store(0x9000, errno)]));
         assert!(pinned_on_the_first_stack(LOCALS - 0x10, &[]));
+        // Static data.
+        assert!(pinned_on_the_first_stack(0x10_0010, &[]));
+        assert!(pinned_on_the_first_stack(errno, &[store(0x10_0040, errno)]));
         // A forked child has those of the thread that forked it.
         let loader = module("/lib/loader", STACK + 0x30_0000);
         assert!(!pinned_on_it_below(loader, errno, &[]));

@@ -9,7 +9,9 @@
 
 use super::environment;
 use std::collections::BTreeSet;
-use trace_format::{Event, EventId, ImageInfo, MemRange, ModuleInfo, NOBODYS, Op, StackId, Tables, ThreadId, ThreadInfo};
+use trace_format::{
+    Event, EventId, ImageInfo, MemRange, ModuleInfo, NOBODYS, Op, StackId, Tables, ThreadId, ThreadInfo,
+};
 use witness::check::Checker;
 use witness::trace::Trace;
 
@@ -102,7 +104,9 @@ fn generate(seed: u64) -> (Tables, Vec<(u32, Op)>) {
     };
     let images = match is_told {
         true => vec![
-            image(0x1800, 0x80),
+            image(ELSEWHERE, 0x1000),
+            image(NOBODYS, 0x1000),
+            image(NOBODYS, 0x1000),
             image(stack_of(0), 0x1000),
             image(stack_of(0) + 0x1000, STACK - 0x1000),
             image(NOBODYS, 0x1000),

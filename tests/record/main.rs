@@ -58,6 +58,22 @@ fn struct_copies_are_exact_without_optimization_as_well() {
 }
 
 #[test]
+fn copies_are_exact_wherever_their_other_side_is() {
+    for flags in ["-O0", "-O1", "-O2", "-O3", "-Os"] {
+        Program::compile(
+            "copies",
+            &format!("copies{flags}"),
+            &["-fsanitize=thread", "-fPIC", flags],
+        )
+        .has_no_pins(2);
+    }
+    let library = ["-fsanitize=thread", "-fPIC", "-shared"];
+    let library = Program::compile("copies", "copies_library", &[&library[..], &["-Dmain=call"]].concat());
+    let path = library.path.to_str().expect("a name");
+    Program::compile("calls", "copies_library", &["-fsanitize=thread", path]).has_no_pins(2);
+}
+
+#[test]
 fn atomics_of_every_size_and_kind() {
     for recorded in Program::instrumented("atomics", "atomics").record_often() {
         assert!(count(&recorded, |op| matches!(op, Op::AtomicRmw { .. })) >= 2 * 50 * 4 * 7);

@@ -115,6 +115,15 @@ impl Instruction {
     }
 }
 
+/// How far the operand that holds a bit is from the first one.
+#[must_use]
+pub const fn beyond(bit: u64, size: usize) -> isize {
+    let bits = 8 * size as i64;
+    // The number is as wide as the operand.
+    let bit = (bit << (64 - bits)) as i64 >> (64 - bits);
+    (bit.div_euclid(bits) * size as i64) as isize
+}
+
 /// Where the stub of the assembler has put the program's registers: on its stack, in the order of its pushes. It takes
 /// them back from there.
 #[derive(Clone, Copy, Debug)]
@@ -146,7 +155,7 @@ pub struct Frame {
 
 #[cfg(test)]
 mod tests {
-    use super::{Instruction, OPERATIONS};
+    use super::{Instruction, OPERATIONS, beyond};
 
     #[test]
     fn instructions_are_what_they_were_behind_their_numbers() {
@@ -165,5 +174,19 @@ mod tests {
         }
         assert_eq!(Instruction::decode(0xff), None);
         assert_eq!(Instruction::decode(3 << 8), None);
+    }
+    #[test]
+    fn bits_may_be_before_their_operand_and_behind_it() {
+        for (bit, size, offset) in [
+            (0, 4, 0),
+            (31, 4, 0),
+            (32, 4, 4),
+            (100, 8, 8),
+            (u64::from(u32::MAX), 4, -4),
+            (u64::MAX, 8, -8),
+            (0xffff_ffff_0000_0005, 4, 0),
+        ] {
+            assert_eq!(beyond(bit, size), offset, "{bit} in {size} bytes");
+        }
     }
 }

@@ -21,7 +21,7 @@ use crate::scheduling::clocks;
 use crate::scheduling::thread::slot;
 use core::ffi::{CStr, c_char, c_int};
 use recorder_ring::Record;
-use recorder_ring::assembly::{Frame, Instruction, NAME, Operation};
+use recorder_ring::assembly::{Frame, Instruction, NAME, Operation, beyond};
 use recorder_ring::plan::kind;
 use recorder_scheduler::intent::{self, Access, Intent};
 
@@ -144,14 +144,6 @@ fn truncated(value: u64, size: usize) -> u64 {
     value & (u64::MAX >> (64 - 8 * size))
 }
 
-/// How far the operand that holds a bit is from the first one.
-fn beyond(bit: u64, size: usize) -> isize {
-    let bits = 8 * size as i64;
-    // The number is as wide as the operand.
-    let bit = (bit << (64 - bits)) as i64 >> (64 - bits);
-    (bit.div_euclid(bits) * size as i64) as isize
-}
-
 /// What memory holds behind an instruction; nothing if that does not store.
 fn new_value(instruction: Instruction, old: u64, frame: &Frame) -> Option<u64> {
     let size = usize::from(instruction.size);
@@ -262,25 +254,5 @@ fn modifies(instruction: Instruction, addr: usize, frame: &Frame, pc: usize) {
     );
     if read == written {
         note_load(inside.thread(), addr, pc, read);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::beyond;
-
-    #[test]
-    fn bits_may_be_before_their_operand_and_behind_it() {
-        for (bit, size, offset) in [
-            (0, 4, 0),
-            (31, 4, 0),
-            (32, 4, 4),
-            (100, 8, 8),
-            (u64::from(u32::MAX), 4, -4),
-            (u64::MAX, 8, -8),
-            (0xffff_ffff_0000_0005, 4, 0),
-        ] {
-            assert_eq!(beyond(bit, size), offset, "{bit} in {size} bytes");
-        }
     }
 }

@@ -4,7 +4,8 @@
 //! there before there were several threads is older than all that they do, so it is told once, at
 //! that moment: the writable memory of every module, the first thread's stack and its thread-local
 //! variables; in a forked child, also the blocks that its parent had. Constants are told as such. (Fresh blocks need
-//! none: `c_library::heap` makes sure that they are zero.)
+//! none: `c_library::heap` makes sure that they are zero.) What is of the first thread follows the image of the
+//! runtime's own variables: the stack the first one, the thread-local variables, to the last one, the second.
 
 use crate::events;
 use crate::events::pending::{self, text};
@@ -42,12 +43,7 @@ pub fn take_once(stack: impl FnOnce() -> Option<(usize, usize)>) {
     let stack = stack();
     // SAFETY: `take_one` ignores its data.
     unsafe { libc::dl_iterate_phdr(Some(take_one), core::ptr::null_mut()) };
-    // The runtime's own variables start as zero.
-    pending::push(Record::Image {
-        addr: NOBODYS,
-        size: u64::MAX - NOBODYS,
-        constant: false,
-    });
+    own_variables();
     if let Some((addr, size)) = stack {
         // From here on up: below are the frames of this runtime.
         let from = &raw const stack as usize;
@@ -55,6 +51,10 @@ pub fn take_once(stack: impl FnOnce() -> Option<(usize, usize)>) {
             tell(from, addr + size);
         }
     }
+    own_variables();
+    // SAFETY: `take_locals_of_one` ignores its data.
+    unsafe { libc::dl_iterate_phdr(Some(take_locals_of_one), core::ptr::null_mut()) };
+    own_variables();
     let mut left = MOST_INHERITED;
     for (addr, size) in events::inherited() {
         let own = stack.is_some_and(|(start, len)| (start..start + len).contains(&(addr as usize)));
@@ -63,6 +63,15 @@ pub fn take_once(stack: impl FnOnce() -> Option<(usize, usize)>) {
             tell_copy(addr as usize, (addr + size) as usize);
         }
     }
+}
+
+/// The runtime's own variables start as zero.
+fn own_variables() {
+    pending::push(Record::Image {
+        addr: NOBODYS,
+        size: u64::MAX - NOBODYS,
+        constant: false,
+    });
 }
 
 /// As [`tell`], of memory that may be gone, or was never to be read.
@@ -122,6 +131,7 @@ pub fn take_late(info: &libc::dl_phdr_info) {
             pending::push(Record::Alloc { pc: 0, addr, size });
         }
         module(info);
+        thread_locals(info);
     }
 }
 
@@ -131,39 +141,54 @@ unsafe extern "C" fn take_one(info: *mut libc::dl_phdr_info, _size: usize, _data
     0
 }
 
+unsafe extern "C" fn take_locals_of_one(info: *mut libc::dl_phdr_info, _size: usize, _data: *mut c_void) -> c_int {
+    // SAFETY: what `dl_iterate_phdr` passes on.
+    thread_locals(unsafe { &*info });
+    0
+}
+
+fn range(info: &libc::dl_phdr_info, header: &libc::Elf64_Phdr) -> core::ops::Range<usize> {
+    let start = info.dlpi_addr + header.p_vaddr;
+    start as usize..(start + header.p_memsz) as usize
+}
+
+/// What a module has loaded; nothing of the runtime itself.
+fn loaded(info: &libc::dl_phdr_info) -> impl Iterator<Item = &libc::Elf64_Phdr> {
+    let own = &raw const TAKEN as usize;
+    let readable = |header: &&libc::Elf64_Phdr| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_R != 0;
+    let is_own = headers(info)
+        .iter()
+        .filter(readable)
+        .any(|header| range(info, header).contains(&own));
+    headers(info).iter().filter(readable).filter(move |_| !is_own)
+}
+
 fn module(info: &libc::dl_phdr_info) {
-    let own = &raw const TAKEN as u64;
-    let range = |header: &libc::Elf64_Phdr| {
-        let start = info.dlpi_addr + header.p_vaddr;
-        start..start + header.p_memsz
-    };
-    let segments = headers(info);
-    let loaded = || {
-        segments
-            .iter()
-            .filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_R != 0)
-    };
-    if loaded().any(|header| range(header).contains(&own)) {
+    if loaded(info).next().is_none() {
         return;
     }
-    for header in loaded() {
-        let (start, end) = (range(header).start as usize, range(header).end as usize);
+    for header in loaded(info) {
+        let (start, end) = (range(info, header).start, range(info, header).end);
         if header.p_flags & libc::PF_W != 0 {
             tell(start, end);
         } else {
             constant(start, end);
         }
     }
-    for header in segments {
-        let (start, end) = (range(header).start as usize, range(header).end as usize);
-        if header.p_type == PT_GNU_RELRO {
-            // The loader protects whole pages only.
-            constant(start, end / PAGE * PAGE);
-        }
-        if header.p_type == libc::PT_TLS && !info.dlpi_tls_data.is_null() {
-            let start = info.dlpi_tls_data as usize;
-            tell(start, start + header.p_memsz as usize);
-        }
+    for header in headers(info).iter().filter(|header| header.p_type == PT_GNU_RELRO) {
+        // The loader protects whole pages only.
+        constant(range(info, header).start, range(info, header).end / PAGE * PAGE);
+    }
+}
+
+/// The calling thread's.
+fn thread_locals(info: &libc::dl_phdr_info) {
+    let start = info.dlpi_tls_data as usize;
+    if start == 0 || loaded(info).next().is_none() {
+        return;
+    }
+    for header in headers(info).iter().filter(|header| header.p_type == libc::PT_TLS) {
+        tell(start, start + header.p_memsz as usize);
     }
 }
 

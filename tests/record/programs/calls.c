@@ -1,0 +1,7 @@
+/* Leaves all to a library. */
+extern int call(void);
+
+int main(void)
+{
+    return call();
+}
