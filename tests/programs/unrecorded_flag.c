@@ -1,28 +1,45 @@
-/* The first thread waits for a flag that a function sets which nobody records: it is ordered behind what the other
-   thread did before. The flag is static data, which only the first thread is seen to read. */
+/* A flag that the C library writes: strtol stores into `end`, and nothing records that.
+ *
+ * Free of races: whoever finds the flag moved has taken the lock after the writer gave it back,
+ * and so after the store to `data`. The read of the flag sees a value that no recorded write left.
+ * It has to keep its place behind all that the writer did, not only behind the writes of the flag.
+ */
 #include <pthread.h>
-#include <sched.h>
+#include <stdlib.h>
 
-static volatile int flag;
-static int shared;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char text[] = "7x";
+static char *end;
+static int data;
 
-void set(volatile int *to, int value);
-__asm__(".text\n.type set, @function\nset:\n\tmovl %esi, (%rdi)\n\tret\n.size set, .-set\n");
-
-static void *other(void *unused)
+static void *writer(void *unused)
 {
-    shared = 1; /* @first */
-    set(&flag, 1);
+    pthread_mutex_lock(&lock);
+    end = text;
+    pthread_mutex_unlock(&lock);
+    data = 1; /* @data */
+    pthread_mutex_lock(&lock);
+    (void)strtol(text, &end, 10); /* end = text + 1 */
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+
+static void *reader(void *unused)
+{
+    pthread_mutex_lock(&lock);
+    int moved = end == text + 1;
+    pthread_mutex_unlock(&lock);
+    if (moved)
+        data++; /* @use */
     return unused;
 }
 
 int main(void)
 {
-    pthread_t thread;
-    pthread_create(&thread, NULL, other, NULL);
-    while (!flag)
-        sched_yield();
-    shared = 2; /* @second */
-    pthread_join(thread, NULL);
+    pthread_t w, r;
+    pthread_create(&w, NULL, writer, NULL);
+    pthread_create(&r, NULL, reader, NULL);
+    pthread_join(w, NULL);
+    pthread_join(r, NULL);
     return 0;
 }
