@@ -115,7 +115,7 @@ impl Instruction {
     }
 }
 
-/// How far the operand that holds a bit is from the first one.
+/// How many bytes the operand that holds a bit lies behind the one that an instruction names; both have `size` bytes.
 #[must_use]
 pub const fn beyond(bit: u64, size: usize) -> isize {
     let bits = 8 * size as i64;
