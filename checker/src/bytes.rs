@@ -6,6 +6,7 @@
 
 use crate::bits::Bits;
 use crate::overlay::Overlay;
+use crate::pointers::POINTER;
 use crate::recording::{Access, Recording};
 use crate::shadow::Shadow;
 use columns::{Column, Cursor};
@@ -94,6 +95,8 @@ pub(crate) struct Bytes {
     pub(crate) uses: Vec<EventId>,
     /// The frees and destructions, in theirs.
     pub(crate) ends: Vec<EventId>,
+    /// The writes of addresses that were given out again, ascending, and the blocks that these belong to then.
+    pub(crate) pointers: (Column<EventId>, Column<BlockId>),
 }
 
 /// How many of so many bytes from an address on there are.
@@ -113,6 +116,9 @@ pub(crate) struct Touched {
 pub(crate) struct Walk {
     bytes: Bytes,
     owners: Overlay<BlockId>,
+    /// By block, whether it lies over bytes of an older one; and between which addresses all such blocks lie.
+    again: Vec<bool>,
+    between: Range<u64>,
     /// The last block that began at each address.
     begun: HashMap<u64, BlockId>,
     /// Block, first byte, length of each span; of those of frees, there is no length yet.
@@ -144,8 +150,11 @@ impl Walk {
                 overlaps: Vec::new(),
                 uses: Vec::new(),
                 ends: Vec::new(),
+                pointers: Default::default(),
             },
             owners: Overlay::new(),
+            again: vec![false],
+            between: u64::MAX..0,
             begun: HashMap::new(),
             keys: vec![(0, 0, 0)],
             others: vec![0],
@@ -165,6 +174,14 @@ impl Walk {
             Op::Free { .. } | Op::Destroy { .. } => self.bytes.ends.push(event),
             _ => {}
         }
+        if let Some(Access {
+            mem,
+            leaves: Some(value),
+            ..
+        }) = Access::of(op)
+        {
+            self.leave(event, mem.size, value);
+        }
         let number = match op {
             Op::Alloc { addr, size } => {
                 self.alloc(event, addr, size, is_stack.then_some(thread));
@@ -181,6 +198,10 @@ impl Walk {
         let id = bytes.blocks.len() as BlockId;
         let end = addr.saturating_add(size.max(1));
         let covered = self.owners.put(addr, end, id);
+        self.again.push(!covered.is_empty());
+        if !covered.is_empty() {
+            self.between = self.between.start.min(addr)..self.between.end.max(end);
+        }
         self.by_first.clear(addr, end);
         let lives = covered
             .iter()
@@ -195,6 +216,17 @@ impl Walk {
             bytes: 0..0,
             free: None,
         });
+    }
+
+    /// Notes the address that a write leaves, if it was given out again.
+    fn leave(&mut self, event: EventId, size: u8, value: u64) {
+        if usize::from(size) == POINTER && self.between.contains(&value) {
+            let block = self.owners.get(value).filter(|&block| self.again[block as usize]);
+            if let Some(block) = block {
+                self.bytes.pointers.0.push(event);
+                self.bytes.pointers.1.push(block);
+            }
+        }
     }
 
     /// The number of a free's span, if a block that lives begins there.
@@ -246,6 +278,8 @@ impl Walk {
         // What lies where nobody asks any more.
         drop((others, by_first));
         bytes.of_event.end();
+        bytes.pointers.0.end();
+        bytes.pointers.1.end();
         bytes.number(keys, &freed);
         bytes
     }
@@ -295,6 +329,12 @@ impl Bytes {
     /// The first byte of each piece of what is touched: no event touches a part of a piece.
     pub(crate) fn pieces(&self, bytes: Range<usize>) -> impl Iterator<Item = usize> {
         bytes.filter(|&byte| self.bounds.has(byte))
+    }
+
+    /// Whether no event but frees touches a part of these bytes, or these and others.
+    pub(crate) fn are_one_piece(&self, bytes: Range<usize>) -> bool {
+        let Range { start, end } = bytes;
+        self.bounds.has(start) && self.bounds.has(end) && !(start + 1..end).any(|byte| self.bounds.has(byte))
     }
 
     /// What an event touches: nothing, if it is neither an access nor frees a block that lives. A free touches all of

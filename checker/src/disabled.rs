@@ -222,6 +222,20 @@ pub enum Disabled {
         /// What is there now; `None` if some byte is freed, or the trace does not show it.
         found: Option<u64>,
     },
+    /// A read sees a pointer to another block than in the trace; they are equal there as numbers, since the address was
+    /// given out again.
+    #[error("the pointer {pointer:#x} at {addr:#x} belongs to {}, and the one that it read to {}",
+        block_of(*found), block_of(*meant))]
+    OtherBlock {
+        /// First byte of the pointer in memory.
+        addr: u64,
+        /// The number.
+        pointer: u64,
+        /// What allocates the block of the pointer that the read saw in the trace; `None` if the number stood alone.
+        meant: Option<EventId>,
+        /// The same of the one that is there now.
+        found: Option<EventId>,
+    },
     /// A pinned access is not in its place among the events of another thread.
     #[error("unrecorded code changes this memory, so the access keeps its place: event {} of thread {} must come {}",
         other.0, thread.0, if *early { "after it" } else { "before it" })]
@@ -282,6 +296,14 @@ pub enum NoWait {
     /// What it waits for is not one of these threads.
     #[error("none of these threads keeps it waiting")]
     NotForThem,
+}
+
+/// The block of a pointer, by what allocates it.
+fn block_of(alloc: Option<EventId>) -> String {
+    alloc.map_or_else(
+        || "none that got used memory".to_owned(),
+        |alloc| format!("the block of event {}", alloc.0),
+    )
 }
 
 fn list(threads: &[ThreadId]) -> String {

@@ -13,6 +13,7 @@
 //!    cells: a read compares bytes, a write stores bytes, and two accesses conflict if they share one.
 //! 4. `unrecorded` finds what each byte held at first, which bytes code that leaves no events changes, and the place
 //!    that accesses of these keep.
+//!    `pointers` finds the blocks that equal addresses belong to.
 //! 5. A [`State`] is the table of section 1 as a machine: for each kind of event when it is enabled, and what it does;
 //!    `locks`, `conditions`, `rounds`, `memory` and `outside` are its parts. Where the table leaves a choice open, the
 //!    checker takes the stricter reading, and the file that does so says which.
@@ -75,6 +76,7 @@ mod memory;
 mod outside;
 mod overlay;
 mod own_frames;
+mod pointers;
 mod prefix;
 mod recording;
 mod rounds;
@@ -111,6 +113,7 @@ use before::Facts;
 use bytes::{Bytes, Touched};
 use happens_before::HappensBefore;
 use lives::Lives;
+use pointers::Pointers;
 use recording::{Access, walk};
 use schedule_format::Schedule;
 use trace_format::{EventId, ObjectId, Op, ThreadId};
@@ -124,6 +127,7 @@ pub struct Checker<'t> {
     facts: Facts,
     bytes: Bytes,
     unrecorded: Unrecorded,
+    pointers: Pointers,
     lives: Lives,
     /// Whether a read on which nothing depends may see any value: the trace declares its control flow recorded, and no
     /// unrecorded code, whose dependences nobody knows, changes its memory.
@@ -139,8 +143,9 @@ impl<'t> Checker<'t> {
             facts.see(event, thread, op);
             bytes.see(event, thread, op);
         });
-        let (facts, bytes) = (facts.end(recording), bytes.end());
+        let (facts, mut bytes) = (facts.end(recording), bytes.end());
         let unrecorded = Unrecorded::of(recording, &facts, &bytes);
+        let pointers = Pointers::of(recording, &mut bytes, &unrecorded);
         let lives = Lives::of(recording, &bytes);
         let frees_reads = recording.tables().meta.control_flow_recorded && !unrecorded.any();
         Checker {
@@ -148,6 +153,7 @@ impl<'t> Checker<'t> {
             facts,
             bytes,
             unrecorded,
+            pointers,
             lives,
             frees_reads,
         }

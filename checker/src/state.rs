@@ -7,6 +7,7 @@ use crate::disabled::{Disabled, Violation};
 use crate::locks::{HeldLock, Lock};
 use crate::memory::Memory;
 use crate::outside::Outside;
+use crate::pointers::Blocks;
 use crate::recording::Access;
 use crate::rounds::Rounds;
 use crate::validate::earliest_deadline;
@@ -72,6 +73,7 @@ pub struct State<'a> {
     pub(crate) conditions: BTreeMap<ObjectId, Condition>,
     pub(crate) rounds: Rounds,
     memory: Memory<'a>,
+    blocks: Blocks<'a>,
     outside: Outside,
 }
 
@@ -91,6 +93,7 @@ impl<'a> State<'a> {
             conditions: BTreeMap::new(),
             rounds: Rounds::default(),
             memory: Memory::new(checker.unrecorded.initial.contents()),
+            blocks: Blocks::default(),
             outside: Outside::default(),
         };
         for (number, object) in checker.recording.tables().objects.iter().enumerate() {
@@ -126,6 +129,7 @@ impl<'a> State<'a> {
             conditions: self.conditions.clone(),
             rounds: self.rounds.clone(),
             memory: self.memory.branch(),
+            blocks: self.blocks.branch(),
             outside: self.outside.clone(),
         }
     }
@@ -343,7 +347,7 @@ impl<'a> State<'a> {
             self.memory.store(touched.bytes, None);
             return Ok(());
         };
-        let strayed = &mut self.strayed[thread.index()];
+        let (strayed, pointers) = (&mut self.strayed[thread.index()], &self.checker.pointers);
         if let Some(expected) = access.sees.filter(|_| !as_recorded) {
             // What unrecorded code may have changed is not compared.
             let memory = &self.memory;
@@ -361,11 +365,28 @@ impl<'a> State<'a> {
                 }
                 // It may see anything, until something depends on it.
                 strayed.get_or_insert(event);
+            } else if pointers.are_at(touched.bytes.start) {
+                let (meant, found) = (pointers.seen(event), self.blocks.at(touched.bytes.start));
+                if meant != found && !self.checker.frees_reads {
+                    let alloc_of = |block| self.checker.bytes.alloc_of(block);
+                    return Err(Disabled::OtherBlock {
+                        addr: access.mem.addr,
+                        pointer: expected,
+                        meant: alloc_of(meant),
+                        found: alloc_of(found),
+                    });
+                }
+                if meant != found {
+                    strayed.get_or_insert(event);
+                }
             }
         }
         if let Some(value) = access.leaves {
             // A thread that strayed writes something, but nobody knows what.
             let known = strayed.is_none().then_some(value);
+            if pointers.are_at(touched.bytes.start) {
+                self.blocks.put(touched.bytes.start, pointers.left(event));
+            }
             self.memory.store(touched.bytes, known);
         }
         Ok(())

@@ -102,7 +102,10 @@ pub(super) fn followed(trace: &Trace, access: Access) -> Option<(CellId, Access)
         && (access.size, access.cells()) == (POINTER, 1)
         && access.addr < NOBODYS
         && !trace.is_excused(access);
-    let used = trace.uses(access).next().filter(|used| is_pointer && used.read != 0)?;
+    let used = trace
+        .numbers(access)
+        .next()
+        .filter(|used| is_pointer && used.read != 0)?;
     let next = trace.access(trace.successor(trace.last_copy(access.event))?)?;
     let is_there = next.kind != AccessKind::Free && next.addr.checked_sub(used.read).is_some_and(|by| by < REACH);
     (is_there && !trace.cell(used.cell).external()).then_some((used.cell, next))
@@ -158,7 +161,7 @@ fn shows(known: &Decider<'_>, schedule: &Schedule) -> bool {
         Goal::StalePointer { read, value, .. } => (read, Some(value)),
         _ => return false,
     };
-    let Some(used) = trace.cell_uses(read).next() else {
+    let Some(used) = trace.access(read).and_then(|access| trace.numbers(access).next()) else {
         return false;
     };
     if !trace.cell(used.cell).contested() {
@@ -188,7 +191,7 @@ fn shows(known: &Decider<'_>, schedule: &Schedule) -> bool {
     };
     let mut behind = behind.filter(writes);
     let seen = match behind.next().or_else(recorded) {
-        Some(write) => trace.value_left(write, used.cell),
+        Some(write) => trace.number_left(write, used.cell),
         None => trace.initial(used.cell),
     };
     seen == wanted

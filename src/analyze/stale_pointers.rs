@@ -77,7 +77,7 @@ pub(super) fn candidates(known: &Decider<'_>, witnessed: &HashSet<Positions>) ->
         }
     }
     for access in trace.accesses().filter(|access| access.kind.writes_value()) {
-        for used in trace.uses(access) {
+        for used in trace.numbers(access) {
             if let Some(pointer) = pointers.get_mut(&used.cell) {
                 pointer.writes.push((access.event, used.written));
             }

@@ -101,7 +101,7 @@ impl Encoder<'_> {
         let Some(access) = trace.access(read) else {
             return literals;
         };
-        let uses: Vec<_> = trace.uses(access).collect();
+        let uses: Vec<_> = trace.numbers(access).collect();
         // The part of a number that one of the cells holds.
         let part = |value: u64, cell: CellId| {
             let cell = trace.cell(cell);
@@ -230,12 +230,12 @@ impl Encoder<'_> {
         let must = self.writers_before(read, cell);
         let overshadowed = |write: EventId| must.values().any(|&last| self.order.before(write, last));
         let initial = must.is_empty().then_some((None, self.trace.initial(cell)));
-        let writers = self.index.writers[cell.index()].iter().copied();
+        let writers = self.writers(cell);
         let possible =
-            writers.filter(|&(write, _)| write != read && !self.order.before(read, write) && !overshadowed(write));
+            writers.filter(|&write| write != read && !self.order.before(read, write) && !overshadowed(write));
         initial
             .into_iter()
-            .chain(possible.map(|(write, left)| (Some(write), left)))
+            .chain(possible.map(|write| (Some(write), self.trace.number_left(write, cell))))
             .collect()
     }
 }

@@ -299,8 +299,10 @@ impl Words<'_> {
 
     /// The heart of most refutations: who has to have written what a thread read on its way.
     fn read_fact(&self, pair: &Pair, read: EventId, cell: CellId, writers: &[EventId], initial: bool) -> String {
-        let uses = self.trace.cell_uses(read);
+        let uses = self.trace.access(read).map(|read| self.trace.numbers(read));
         let seen = uses
+            .into_iter()
+            .flatten()
             .filter(|used| used.cell == cell)
             .map(|used| value(used.read))
             .next();

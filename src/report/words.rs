@@ -144,7 +144,7 @@ impl Words<'_> {
     /// The values that an access saw and left, as little-endian numbers.
     #[must_use]
     pub fn values(&self, access: Access) -> (u64, u64) {
-        let uses = self.trace.uses(access);
+        let uses = self.trace.numbers(access);
         uses.fold((0, 0), |(read, written), used| {
             let shift = 8 * (self.trace.cell(used.cell).addr - access.addr) as u32;
             let placed = |value: u64| value.checked_shl(shift).unwrap_or(0);

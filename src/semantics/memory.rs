@@ -22,7 +22,12 @@ pub fn seen_after(trace: &Trace, order: impl DoubleEndedIterator<Item = EventId>
         writer: None,
         value: trace.initial(used.cell),
     };
-    let mut seen: Vec<Seen> = trace.cell_uses(read).map(initial).collect();
+    let mut seen: Vec<Seen> = trace
+        .access(read)
+        .into_iter()
+        .flat_map(|read| trace.numbers(read))
+        .map(initial)
+        .collect();
     let mut open = seen.len();
     for event in order.rev() {
         if open == 0 {
@@ -33,7 +38,7 @@ pub fn seen_after(trace: &Trace, order: impl DoubleEndedIterator<Item = EventId>
         }
         for seen in seen.iter_mut().filter(|seen| seen.writer.is_none()) {
             if trace.cell_use(event, seen.used.cell).is_some() {
-                (seen.writer, seen.value) = (Some(event), trace.value_left(event, seen.used.cell));
+                (seen.writer, seen.value) = (Some(event), trace.number_left(event, seen.used.cell));
                 open -= 1;
             }
         }

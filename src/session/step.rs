@@ -106,7 +106,7 @@ fn signal(tables: &Tables, source: ObjectId, value: u64) -> Option<plan::Signal>
 /// The value that an event leaves in memory, if it does so.
 fn written(trace: &Trace, event: EventId) -> Option<u64> {
     let access = trace.access(event).filter(|access| access.kind == AccessKind::Write)?;
-    Some(trace.uses(access).fold(0, |value, used| {
+    Some(trace.numbers(access).fold(0, |value, used| {
         let shift = 8 * (trace.cell(used.cell).addr - access.addr) as u32;
         value | used.written.checked_shl(shift).unwrap_or(0)
     }))

@@ -177,7 +177,10 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
         }
     }
     if let Some(pending) = encoder.pending_read() {
-        let content = |cell: CellId| values.get(&cell).copied().unwrap_or_else(|| trace.initial(cell));
+        let content = |cell: CellId| match memory.get(&cell).and_then(|writes| writes.last()) {
+            Some(&write) => trace.number_left(write, cell),
+            None => trace.initial(cell),
+        };
         let contents: Vec<Option<u64>> = pending.cells().map(content).collect();
         let wrong = !pending.may_see(&contents);
         for cell in pending.cells() {

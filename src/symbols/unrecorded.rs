@@ -358,7 +358,8 @@ impl UnrecordedCalls {
         let (start, end) = call.within;
         let recent = before.rev().take(POINTER_READ);
         for event in recent.take_while(|&event| start < trace.pc(event) && trace.pc(event) <= end) {
-            for used in trace.cell_uses(event).filter(|used| trace.cell(used.cell).size == 8) {
+            let numbers = trace.access(event).into_iter().flat_map(|access| trace.numbers(access));
+            for used in numbers.filter(|used| trace.cell(used.cell).size == 8) {
                 match self.module_at(used.read) {
                     Some(row) if self.synchronizes[row] => return Some(row),
                     found => elsewhere |= found.is_some(),

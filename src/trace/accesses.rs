@@ -47,6 +47,15 @@ impl Access {
         (self.first_cell..self.first_cell + self.cells).contains(&cell.0)
     }
 
+    /// The same access, as if it touched one of its cells alone; `None` if it does not touch it.
+    pub(super) fn of_cell(self, cell: CellId) -> Option<Access> {
+        self.touches(cell).then_some(Access {
+            first_cell: cell.0,
+            cells: 1,
+            ..self
+        })
+    }
+
     pub(super) fn lowest_common_cell(self, other: Access) -> Option<CellId> {
         // Cells of one access are contiguous and ascending.
         let low = self.first_cell.max(other.first_cell);
@@ -225,17 +234,6 @@ impl Accesses {
         }
     }
 
-    /// What an access does to one of its cells.
-    pub(super) fn use_of(&self, access: Access, cell: CellId, cells: &[Cell]) -> Option<CellUse> {
-        let touched = access.first_cell..access.first_cell + access.cells;
-        let one = Access {
-            first_cell: cell.0,
-            cells: 1,
-            ..access
-        };
-        touched.contains(&cell.0).then(|| self.uses(one, cells).next())?
-    }
-
     /// The values of an access, as they were recorded: the one read, and the one written; 0 where it has none.
     #[inline]
     pub(super) fn values_of(&self, access: Access) -> (u64, u64) {
@@ -265,8 +263,7 @@ impl Accesses {
     }
 
     #[inline]
-    pub(super) fn uses<'c>(&self, access: Access, cells: &'c [Cell]) -> Uses<'c> {
-        let (read, written) = self.values_of(access);
+    pub(super) fn uses<'c>(&self, access: Access, (read, written): (u64, u64), cells: &'c [Cell]) -> Uses<'c> {
         Uses {
             cells: &cells[access.first_cell as usize..][..access.cells()],
             first: access.first_cell,

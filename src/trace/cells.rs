@@ -154,6 +154,8 @@ pub(super) struct CellBuilder {
     begins: HashMap<u64, IncarnationId>,
     /// Allocations over bytes of a block that lives, and that block.
     pub(super) overlaps: Vec<(EventId, IncarnationId)>,
+    /// Blocks that were allocated over bytes of older ones, ascending.
+    pub(super) again: Vec<IncarnationId>,
     /// Distinct (incarnation, address, size), in order of first use.
     ranges: Vec<(IncarnationId, u64, u8)>,
     /// Of each range, the next one that begins at the same byte of its block, and is not as long: its number and one, or 0.
@@ -181,13 +183,15 @@ impl CellBuilder {
         let id = IncarnationId(self.incarnations.len() as u32);
         let end = addr.saturating_add(size.max(1));
         self.by_first.clear(addr, end);
-        let (incarnations, mut lives) = (&self.incarnations, None);
+        let (incarnations, mut lives, mut again) = (&self.incarnations, None, false);
         self.pieces.put(addr, end, id, |older| {
+            again = true;
             if incarnations[older.index()].free.is_none() {
                 lives = Some(older);
             }
         });
         self.overlaps.extend(lives.map(|lives| (event, lives)));
+        self.again.extend(again.then_some(id));
         self.incarnations.push(Incarnation {
             addr,
             size,

@@ -34,8 +34,8 @@ impl Trace {
             && [from.size, to.size, back.size] == [from.size; 3]
             && [from.cells(), to.cells(), back.cells()] == [1; 3]
             && self.own_stack(self.thread(read)) == Some(self.incarnation_of(to.event));
-        let value = self.uses(from).next().filter(|_| is_copy && from.kind.reads())?.read;
-        let (to, back) = (self.uses(to).next()?, self.uses(back).next()?);
+        let value = self.numbers(from).next().filter(|_| is_copy && from.kind.reads())?.read;
+        let (to, back) = (self.numbers(to).next()?, self.numbers(back).next()?);
         (to.written == value && back.read == value).then_some(again)
     }
 }

@@ -10,7 +10,7 @@ use super::ops::{Form, Ops};
 use super::places::CodePlaces;
 use super::values::Values;
 use super::waits::Waits;
-use super::{AccessKind, Block, Cell, Cut, EventId, Op, Trace};
+use super::{AccessKind, Block, Cell, Cut, EventId, IncarnationId, Op, Trace};
 use crate::parallel;
 use columns::Column;
 use std::path::Path;
@@ -184,6 +184,7 @@ impl Builder {
                 contested: EventSet::default(),
                 linked: EventSet::default(),
                 pins: super::pins::Pins::default(),
+                apart: super::apart::Apart::default(),
                 frees_reads: false,
                 excuses: Excuses::default(),
                 waits: Waits::default(),
@@ -265,13 +266,14 @@ impl Builder {
         self.trace.ops.push_access(Form { kind, order, apart }, range);
     }
 
-    /// Makes the cells, now that all accesses are known.
-    fn cut(&mut self) {
+    /// Makes the cells, now that all accesses are known. Returns the blocks that were allocated over bytes of older ones.
+    fn cut(&mut self) -> Vec<IncarnationId> {
         let (trace, mut memory) = (&mut self.trace, std::mem::take(&mut self.memory));
         let (cells, ranges) = memory.cut();
         trace.ops.end(ranges.len() as u32);
         trace.accesses.end(ranges, std::mem::take(&mut self.frees));
         (trace.cells, trace.overlaps, trace.incarnations) = (cells, memory.overlaps, memory.incarnations);
+        memory.again
     }
 
     /// The events of each thread.
@@ -285,7 +287,7 @@ impl Builder {
     }
 
     fn finish(mut self, id: TraceId, tables: Tables, cut: Option<Cut>) -> Trace {
-        self.cut();
+        let again = self.cut();
         self.trace.in_threads = std::mem::take(&mut self.in_threads).finish();
         self.trace.code.end();
         self.trace.program_order = self.program_order();
@@ -305,6 +307,7 @@ impl Builder {
         let from_the_start = trace.set_values(values);
         trace.find_pins(&from_the_start);
         trace.find_contested(&users);
+        trace.tell_pointers_apart(&again);
         trace.waits = waits;
         trace.find_waiting_at_start();
         trace.frees_reads = trace.tables.meta.control_flow_recorded && !trace.cells.iter().any(Cell::external);

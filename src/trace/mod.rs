@@ -12,6 +12,7 @@
 //! Events are kept in columns indexed by [`EventId`], which is the event's number in the file.
 
 mod accesses;
+mod apart;
 mod cells;
 mod contested;
 mod copies;
@@ -58,6 +59,7 @@ pub use wakes::{Waiter, Wakes};
 pub use writers::Writers;
 
 use accesses::{Accesses, Memory};
+use apart::Apart;
 use columns::{Column, Excerpt};
 use excused::Excuses;
 use ops::Ops;
@@ -104,6 +106,8 @@ pub struct Trace {
     contested: EventSet,
     linked: EventSet,
     pins: Pins,
+    /// Pointers that are equal as numbers, and are not the same.
+    apart: Apart,
     frees_reads: bool,
     excuses: Excuses,
     waits: Waits,
@@ -364,11 +368,13 @@ impl Trace {
         self.ops.forms().any(|form| is_one(form.kind, form.order))
     }
 
-    /// The cells that an access touches, with the values it saw and left in each.
+    /// The cells that an access touches, with the values it saw and left in each. Values are to be compared, within a
+    /// cell: where pointers to different blocks are equal as [numbers](Trace::numbers), they differ.
     #[must_use]
     #[inline]
     pub fn uses(&self, access: Access) -> Uses<'_> {
-        self.accesses.uses(access, &self.cells)
+        let values = self.apart.values(access.event, self.accesses.values_of(access));
+        self.accesses.uses(access, values, &self.cells)
     }
 
     /// The cells that an event touches; empty if it is no access.
@@ -381,13 +387,13 @@ impl Trace {
     #[must_use]
     pub fn value_left(&self, event: EventId, cell: CellId) -> Option<u64> {
         let access = self.access(event).filter(|access| access.kind.writes_value())?;
-        self.accesses.use_of(access, cell, &self.cells).map(|used| used.written)
+        Some(self.uses(access.of_cell(cell)?).next()?.written)
     }
 
     /// What an event does to a cell; `None` if it does not touch it.
     #[must_use]
     pub fn cell_use(&self, event: EventId, cell: CellId) -> Option<CellUse> {
-        self.accesses.use_of(self.access(event)?, cell, &self.cells)
+        self.uses(self.access(event)?.of_cell(cell)?).next()
     }
 
     /// A cell.

@@ -97,6 +97,12 @@ fn the_checker_accepts_what_is_feasible_and_nothing_else() {
     }
 }
 
+/// Whether the checker and the oracle's machine agree on a trace.
+pub fn agrees(tables: &Tables, events: &[Event], seed: u64) -> Result<(), String> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    compare(tables, events, &mut random, &mut Counts::default())
+}
+
 fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts: &mut Counts) -> Result<(), String> {
     let execution = Execution::new(tables, events);
     let recorded = in_memory(tables, events);

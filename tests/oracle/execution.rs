@@ -3,7 +3,7 @@
 //! Written from that page and from the events as they stand in the file; it uses nothing of the analysis' model, which
 //! it judges. Small traces only: whatever is asked is looked up by walking over all events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trace_format::{Event, ObjectId, ObjectKind, Op, Tables, ThreadId};
 use witness::trace::EventId;
 
@@ -41,6 +41,8 @@ pub struct Use {
     pub cell: usize,
     pub sees: Option<u64>,
     pub leaves: Leaves,
+    /// The blocks of the pointers that it sees and leaves, as numbers; 0: none.
+    pub blocks: (usize, usize),
 }
 
 /// A trace, read.
@@ -55,6 +57,8 @@ pub struct Execution {
     allocs: Vec<Option<EventId>>,
     /// By event, the block that it allocates, frees or accesses.
     block: Vec<Option<usize>>,
+    /// By event, the block of the pointer that it leaves, should what it writes be one; else 0.
+    points_to: Vec<usize>,
     /// Allocations over bytes of a block that lives.
     pub overlapping: Vec<EventId>,
     pub cells: Vec<Cell>,
@@ -115,6 +119,7 @@ impl Execution {
             forks: Vec::new(),
             allocs: vec![None],
             block: Vec::new(),
+            points_to: Vec::new(),
             overlapping: Vec::new(),
             cells: Vec::new(),
             uses: vec![Vec::new(); events.len()],
@@ -138,6 +143,7 @@ impl Execution {
         execution.find_blocks();
         execution.cut_cells();
         let private = execution.find_values();
+        execution.find_pointers();
         execution.find_pins(&private);
         execution
     }
@@ -222,6 +228,13 @@ impl Execution {
         self
     }
 
+    /// The same trace, as if pointers were nothing but numbers.
+    pub fn with_numbers_alone(mut self) -> Execution {
+        let uses = self.uses.iter_mut().flatten();
+        uses.for_each(|used| used.blocks = (0, 0));
+        self
+    }
+
     /// The block that an event allocates, frees or accesses.
     pub fn block(&self, event: EventId) -> Option<usize> {
         self.block[event.index()]
@@ -280,13 +293,21 @@ impl Execution {
         let mut bytes: BTreeMap<u64, usize> = BTreeMap::new();
         // By block: where it begins, and whether it lives.
         let mut blocks: Vec<(u64, bool)> = vec![(0, true)];
+        let mut over_older = BTreeSet::new();
         for event in self.ids() {
+            let written = access(self.op(event)).filter(|&(_, size, ..)| size == 8);
+            let written = written.and_then(|(.., leaves)| bytes.get(&leaves?).copied());
+            self.points_to
+                .push(written.filter(|block| over_older.contains(block)).unwrap_or(0));
             let block = match *self.op(event) {
                 Op::Alloc { addr, size } => {
                     let all = addr..addr.saturating_add(size.max(1));
                     let lives = |at| bytes.get(&at).is_some_and(|&block| blocks[block].1);
                     if all.clone().any(lives) && !self.begins_stack(event) {
                         self.overlapping.push(event);
+                    }
+                    if all.clone().any(|at| bytes.contains_key(&at)) {
+                        over_older.insert(blocks.len());
                     }
                     bytes.extend(all.map(|at| (at, blocks.len())));
                     blocks.push((addr, true));
@@ -355,6 +376,7 @@ impl Execution {
                             cell: number,
                             sees: sees.map(piece),
                             leaves,
+                            blocks: (0, 0),
                         });
                     }
                 }
@@ -367,8 +389,41 @@ impl Execution {
                     cell,
                     sees: None,
                     leaves: Leaves::Freed,
+                    blocks: (0, 0),
                 };
                 self.uses[event.index()] = cells.map(freed).collect();
+            }
+        }
+    }
+
+    /// Whether an access is one of eight bytes that every access of their block touches as a whole, and that are not
+    /// external.
+    fn is_of_pointer(&self, event: EventId) -> bool {
+        let place = |event: EventId| access(self.op(event)).map(|(addr, size, ..)| (addr, size));
+        let Some((addr, 8)) = place(event) else { return false };
+        let others = self.ids().filter(|&other| self.block(other) == self.block(event));
+        let apart = |(other, size): (u64, u64)| other + size <= addr || addr + 8 <= other;
+        let external = self.uses(event).iter().any(|used| self.cells[used.cell].external);
+        !external && others.filter_map(place).all(|other| other == (addr, 8) || apart(other))
+    }
+
+    /// The blocks of pointers: memory holds the one that was written there last.
+    fn find_pointers(&mut self) {
+        let mut held = vec![0; self.cells.len()];
+        for event in self
+            .ids()
+            .filter(|&event| self.is_of_pointer(event))
+            .collect::<Vec<_>>()
+        {
+            let points_to = self.points_to[event.index()];
+            for used in &mut self.uses[event.index()] {
+                if used.sees.is_some() {
+                    used.blocks.0 = held[used.cell];
+                }
+                if used.leaves != Leaves::Same {
+                    used.blocks.1 = points_to;
+                    held[used.cell] = points_to;
+                }
             }
         }
     }

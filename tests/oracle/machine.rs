@@ -12,8 +12,8 @@ use witness::trace::EventId;
 pub struct State {
     /// Events done, per thread.
     done: Vec<u32>,
-    /// Cells that hold something else than at first; `None`: nobody knows what.
-    memory: BTreeMap<usize, Option<u64>>,
+    /// Cells that hold something else than at first, with the block if it is a pointer; `None`: nobody knows what.
+    memory: BTreeMap<usize, Option<(u64, usize)>>,
     /// Exclusive holder and depth, per lock.
     pub owner: BTreeMap<u32, (u32, u32)>,
     /// Depth per (lock, reader).
@@ -280,8 +280,12 @@ impl State {
 
     /// What a cell holds; `None`: nobody knows.
     pub fn content(&self, execution: &Execution, cell: usize) -> Option<u64> {
+        self.content_and_block(execution, cell).map(|(number, _)| number)
+    }
+
+    fn content_and_block(&self, execution: &Execution, cell: usize) -> Option<(u64, usize)> {
         let written = self.memory.get(&cell).copied();
-        written.unwrap_or(execution.cells[cell].initial)
+        written.unwrap_or(execution.cells[cell].initial.map(|number| (number, 0)))
     }
 
     fn wake(&mut self, id: EventId) {
@@ -356,8 +360,9 @@ impl State {
             });
         for used in execution.uses(event) {
             let cell = &execution.cells[used.cell];
-            let holds = before.content(execution, used.cell);
-            if used.sees.is_some() && !cell.external && holds != used.sees {
+            let holds = before.content_and_block(execution, used.cell);
+            let sees = used.sees.map(|number| (number, used.blocks.0));
+            if sees.is_some() && !cell.external && holds != sees {
                 if execution.frees_reads() {
                     self.strayed.insert(thread);
                 } else {
@@ -368,7 +373,7 @@ impl State {
         if writes(execution.op(event)) {
             for used in execution.uses(event) {
                 let value = match used.leaves {
-                    Leaves::Value(value) => Some(value).filter(|_| !self.strayed.contains(&thread)),
+                    Leaves::Value(value) => Some((value, used.blocks.1)).filter(|_| !self.strayed.contains(&thread)),
                     Leaves::Same | Leaves::Freed => None,
                 };
                 self.memory.insert(used.cell, value);

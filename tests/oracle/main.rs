@@ -30,6 +30,7 @@ mod orders;
 mod other_values;
 mod own_frames;
 mod random_trace;
+mod reused_addresses;
 mod stale_pointers;
 mod states;
 mod stored;

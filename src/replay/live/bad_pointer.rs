@@ -91,7 +91,10 @@ fn stale(trace: &Trace, read: EventId, file: &TraceFile) -> Result<Option<BadPoi
         return Ok(None);
     };
     let read = live.access(done).filter(|access| access.kind.reads());
-    let Some(value) = read.and_then(|access| live.uses(access).next()).map(|used| used.read) else {
+    let Some(value) = read
+        .and_then(|access| live.numbers(access).next())
+        .map(|used| used.read)
+    else {
         return Ok(None);
     };
     let near = |addr: u64| addr.checked_sub(value).is_some_and(|behind| behind < PAGE);

@@ -247,7 +247,7 @@ fn is_outside(trace: &Trace, access: Access) -> bool {
 
 /// The value that an access saw, as a little-endian number.
 pub(super) fn value_read(trace: &Trace, access: Access) -> u64 {
-    trace.uses(access).fold(0, |value, used| {
+    trace.numbers(access).fold(0, |value, used| {
         let shift = 8 * (trace.cell(used.cell).addr - access.addr) as u32;
         value | used.read.checked_shl(shift).unwrap_or(0)
     })
@@ -255,7 +255,7 @@ pub(super) fn value_read(trace: &Trace, access: Access) -> u64 {
 
 /// The value that an access leaves, in the same form.
 fn value_written(trace: &Trace, access: Access) -> u64 {
-    trace.uses(access).fold(0, |value, used| {
+    trace.numbers(access).fold(0, |value, used| {
         let shift = 8 * (trace.cell(used.cell).addr - access.addr) as u32;
         value | used.written.checked_shl(shift).unwrap_or(0)
     })
