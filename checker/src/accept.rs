@@ -538,7 +538,7 @@ fn shown(
             }
             let partial = matches!(goal, Goal::PartialDeadlock(_));
             let others = match partial {
-                true => state.going_on_beside(&threads),
+                true => state.going_on_beside(&threads, &state.likes()),
                 false => state.left_beside(&threads),
             };
             for &event in waiting {

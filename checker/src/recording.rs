@@ -4,7 +4,7 @@ use columns::{Column, Excerpt};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 use trace_format::{
-    CodePosition, Event, EventId, MemRange, MemoryOrder, Op, ReadError, Tables, ThreadId, TraceFile, TraceId,
+    CodePosition, Event, EventId, MemRange, MemoryOrder, Op, ReadError, StackId, Tables, ThreadId, TraceFile, TraceId,
 };
 
 /// A trace, event by event. What follows from the events the checker finds for itself; the lists of what each thread does
@@ -32,6 +32,8 @@ pub trait Recording: fmt::Debug + Sync {
     }
     /// Where in the code an event is.
     fn pc(&self, event: EventId) -> CodePosition;
+    /// The call stack of an event.
+    fn stack(&self, event: EventId) -> StackId;
     /// How many threads it has. That of every event is below.
     fn threads(&self) -> usize;
     /// The events of a thread, in order. Whether they are that, the checker looks for itself.
@@ -136,6 +138,10 @@ impl Recording for Events {
 
     fn pc(&self, event: EventId) -> CodePosition {
         self.events[event.index()].pc
+    }
+
+    fn stack(&self, event: EventId) -> StackId {
+        self.events[event.index()].stack
     }
 
     fn threads(&self) -> usize {

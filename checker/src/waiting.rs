@@ -5,8 +5,10 @@
 //! by an `end` that is not the last event of all.
 
 use crate::disabled::NoWait;
+use crate::recording::all;
 use crate::state::State;
-use trace_format::{EventId, ObjectId, Op, ThreadId};
+use std::collections::BTreeSet;
+use trace_format::{CodePosition, EventId, ObjectId, Op, StackId, ThreadId};
 
 /// Who is left beside certain threads, and what of it matters where one of these waits for what any thread might do.
 #[derive(Clone, Debug)]
@@ -18,6 +20,10 @@ pub(crate) enum Others {
     /// Those that have something left to do in the trace, who do nothing but what they do somewhere in it.
     AsRecorded(Vec<ThreadId>),
 }
+
+/// By thread: the threads that come to the place in the trace at which it stands, if it does not wait.
+#[derive(Debug, Default)]
+pub(crate) struct Likes(Vec<BTreeSet<ThreadId>>);
 
 impl State<'_> {
     /// Whether an operation, the next one of its thread, waits for ever if none of certain threads moves: one of these
@@ -113,15 +119,65 @@ impl State<'_> {
             .map_or(Others::Nobody, Others::Somebody)
     }
 
-    /// Those beside these threads that have more than an end left to do in the trace, and are there or may come.
-    pub(crate) fn going_on_beside(&self, among: &[ThreadId]) -> Others {
+    /// Those beside these threads that have more than an end left to do in the trace, and are there or may come; and
+    /// those that do there what these may come to do, too.
+    pub(crate) fn going_on_beside(&self, among: &[ThreadId], likes: &Likes) -> Others {
         let others = self.threads().filter(|thread| !among.contains(thread));
         let goes_on = |&thread: &ThreadId| {
             let (_, left) = self.progress.split(thread.index());
             let mut left = left.map(|event| self.checker.recording.op(event));
             self.may_come(thread, among) && left.any(|op| op != Op::End)
         };
-        Others::AsRecorded(others.filter(goes_on).collect())
+        let mut as_recorded: Vec<ThreadId> = others.filter(goes_on).collect();
+        let own = as_recorded.len();
+        for at in 0..own {
+            let like = likes.0.get(as_recorded[at].index()).into_iter().flatten();
+            as_recorded.extend(like);
+        }
+        Others::AsRecorded(as_recorded)
+    }
+
+    /// Whom the threads are like, as far as they do not wait.
+    pub(crate) fn likes(&self) -> Likes {
+        let places: Vec<Option<(CodePosition, StackId)>> = self
+            .threads()
+            .map(|thread| {
+                let (_, left) = self.progress.split(thread.index());
+                let recording = self.checker.recording;
+                let mut places = left.map(|event| (recording.pc(event), recording.stack(event)));
+                places.find(|&(pc, _)| pc != 0).filter(|_| !self.waits_itself(thread))
+            })
+            .collect();
+        let mut likes = vec![BTreeSet::new(); places.len()];
+        if places.iter().any(Option::is_some) {
+            for event in all(self.checker.recording) {
+                let pc = self.checker.recording.pc(event);
+                for (place, like) in places.iter().zip(&mut likes) {
+                    if place.is_some_and(|place| place.0 == pc && place.1 == self.checker.recording.stack(event)) {
+                        like.insert(self.checker.recording.thread(event));
+                    }
+                }
+            }
+        }
+        Likes(likes)
+    }
+
+    /// Whether the next event of a thread is a wait that nothing ends yet.
+    fn waits_itself(&self, thread: ThreadId) -> bool {
+        let waits = |&event: &EventId| {
+            matches!(
+                self.checker.recording.op(event),
+                Op::Acquire { attempt: false, .. }
+                    | Op::AcquireShared { attempt: false, .. }
+                    | Op::Join { attempt: false, .. }
+                    | Op::WaitEnd { attempt: false, .. }
+                    | Op::SemWait { attempt: false, .. }
+                    | Op::BarrierExit { attempt: false, .. }
+                    | Op::OnceWait { .. }
+            )
+        };
+        let next = self.next(thread).filter(waits);
+        next.is_some_and(|event| self.ready(event, thread).is_ok() && self.branch().step(event, None).is_err())
     }
 
     fn threads(&self) -> impl Iterator<Item = ThreadId> + use<> {
@@ -195,9 +251,16 @@ impl State<'_> {
     /// operation that is in such a set, one that it is in.
     #[must_use]
     pub fn partial_deadlocks(&self) -> Vec<Vec<EventId>> {
-        let others = |threads: &[ThreadId]| self.going_on_beside(threads);
-        let next = self.threads().filter_map(|thread| self.next(thread));
-        let all = self.greatest(next.collect(), &others);
+        let next: Vec<EventId> = self.threads().filter_map(|thread| self.next(thread)).collect();
+        // Whom they are like takes a look at all of the trace, and mostly nobody waits so anyway.
+        let alone = Likes::default();
+        let all = self.greatest(next, &|threads| self.going_on_beside(threads, &alone));
+        if !self.is_partial_deadlock(&all) {
+            return Vec::new();
+        }
+        let likes = self.likes();
+        let others = |threads: &[ThreadId]| self.going_on_beside(threads, &likes);
+        let all = self.greatest(all, &others);
         let mut found: Vec<Vec<EventId>> = Vec::new();
         for &kept in all.iter().filter(|_| self.is_partial_deadlock(&all)) {
             let mut least = all.clone();

@@ -1,6 +1,6 @@
 //! The events as they stand in the file, for the checker: it takes nothing else from the model.
 
-use super::{Access, AccessKind, CodePosition, EventId, Op, Tables, ThreadId, Trace, TraceId};
+use super::{Access, AccessKind, CodePosition, EventId, Op, StackId, Tables, ThreadId, Trace, TraceId};
 use checker::Recording;
 use columns::Excerpt;
 use std::ops::{ControlFlow, Range};
@@ -89,6 +89,10 @@ impl Recording for Trace {
 
     fn pc(&self, event: EventId) -> CodePosition {
         self.pc(event)
+    }
+
+    fn stack(&self, event: EventId) -> StackId {
+        self.stack(event)
     }
 
     fn op(&self, event: EventId) -> FileOp {

@@ -99,6 +99,22 @@ fn gives(execution: &Execution, given: EventId, awaited: EventId) -> bool {
     }
 }
 
+/// Whether an operation that a thread has not performed yet is next, and waits.
+fn waits_itself(execution: &Execution, state: &State, event: EventId) -> bool {
+    let waits = matches!(
+        execution.op(event),
+        Op::Acquire { attempt: false, .. }
+            | Op::AcquireShared { attempt: false, .. }
+            | Op::Join { attempt: false, .. }
+            | Op::WaitEnd { attempt: false, .. }
+            | Op::SemWait { attempt: false, .. }
+            | Op::BarrierExit { attempt: false, .. }
+            | Op::OnceWait { .. }
+    );
+    let is_next = state.next(execution, execution.thread(event)) == Some(event);
+    waits && is_next && state.step(execution, event).is_empty()
+}
+
 /// Whether these operations that are next wait for each other's threads, or for what nobody else gives in the trace,
 /// while others are left.
 fn is_partial(execution: &Execution, handed_over: &BTreeSet<u32>, state: &State, next: &[EventId]) -> bool {
@@ -119,13 +135,26 @@ fn is_partial(execution: &Execution, handed_over: &BTreeSet<u32>, state: &State,
         }
         true
     };
-    let others: Vec<u32> = (0..execution.threads())
+    let mut others: Vec<u32> = (0..execution.threads())
         .filter(|thread| !threads.contains(thread) && may_come(*thread))
         .filter(|&thread| {
             let mut own = execution.of_thread(thread).iter();
             own.any(|&event| *execution.op(event) != Op::End && !state.is_done(execution, event))
         })
         .collect();
+    let place = |event: EventId| {
+        let event = &execution.events[event.index()];
+        (event.pc, event.stack)
+    };
+    for other in others.clone() {
+        let own = execution.of_thread(other).iter().copied();
+        let left: Vec<EventId> = own.filter(|&event| !state.is_done(execution, event)).collect();
+        let stands = left.iter().map(|&event| place(event)).find(|&(pc, _)| pc != 0);
+        if let Some(stands) = stands.filter(|_| !waits_itself(execution, state, left[0])) {
+            let there = execution.ids().filter(|&event| place(event) == stands);
+            others.extend(there.map(|event| execution.thread(event)));
+        }
+    }
     let for_a_thread = |event: EventId| {
         let mut some = threads.iter();
         some.any(|&other| waits_for(execution, handed_over, state, event, other))
