@@ -16,13 +16,26 @@ use super::{AccessKind, Cell, CellId, EventId, ThreadId, Trace};
 use columns::Column;
 use hashbrown::HashMap;
 
-/// What is known of a cell while π is walked. The bytes that showed an unexplained value go to the [`Cell`] itself: there
-/// is one of these for each cell of a trace.
+/// A value by its halves, the lower one first: it needs no room between it and the next.
+#[derive(Clone, Copy)]
+struct Halves([u32; 2]);
+
+impl Halves {
+    fn of(value: u64) -> Halves {
+        Halves([value as u32, (value >> u32::BITS) as u32])
+    }
+
+    fn whole(self) -> u64 {
+        u64::from(self.0[1]) << u32::BITS | u64::from(self.0[0])
+    }
+}
+
+/// What is known of a cell while π is walked, in 20 bytes: there is one of these for each cell of a trace. So the bytes
+/// that showed an unexplained value go to the [`Cell`] itself, and what first reads saw to a list of its own: most cells
+/// are written first.
 #[derive(Clone, Copy)]
 struct Walked {
-    /// What its first access read, if that is known.
-    initial: u64,
-    value: u64,
+    value: Halves,
     last: EventId,
     /// The one thread that accesses it, if there is one.
     only: Only,
@@ -55,6 +68,8 @@ impl Only {
 /// What a walk over π has learned of the cells' values.
 pub(super) struct Values {
     walked: Vec<Walked>,
+    /// What the first accesses of cells read, where that is known; each cell once.
+    first_read: Vec<(CellId, Halves)>,
     /// Of each cell, the bytes of which its first read saw what had been there all along.
     from_the_start: Vec<u8>,
 }
@@ -85,14 +100,14 @@ impl Trace {
         let mut from_the_start = vec![0; cells.len()];
         let mut images = Images::new(&self.tables.images);
         let untouched = Walked {
-            value: 0,
-            initial: 0,
+            value: Halves::of(0),
             last: EventId(0),
             only: Only::NOBODY,
             content: Content::Untouched,
             foreign: 0,
         };
         let mut walked: Vec<Walked> = vec![untouched; cells.len()];
+        let mut first_read: Vec<(CellId, Halves)> = Vec::new();
         let mut turns = self.in_threads.walk();
         let (mut numbers, mut values) = (self.ops.numbers(), self.accesses.values());
         for event in self.events() {
@@ -121,36 +136,47 @@ impl Trace {
                             let explained = images.explain(event, block, cell, read);
                             from_the_start[number] = explained;
                             cell.set_known_at_first();
-                            now.initial = read;
+                            first_read.push((CellId(number as u32), Halves::of(read)));
                             all_bytes(cell.size) & !explained
                         }
-                        Content::Value => differing(now.value, read),
+                        Content::Value => differing(now.value.whole(), read),
                         Content::Freed => all_bytes(cell.size),
                     };
                     cell.pinned |= unexplained;
                     if now.last < alone_since {
                         now.foreign |= unexplained;
                     }
-                    (now.content, now.value) = (Content::Value, read);
+                    (now.content, now.value) = (Content::Value, Halves::of(read));
                 }
                 if kind == AccessKind::Free {
                     now.content = Content::Freed;
                 } else if kind.writes() {
-                    (now.content, now.value) = (Content::Value, slice_value(written, access.addr, cell));
+                    let left = slice_value(written, access.addr, cell);
+                    (now.content, now.value) = (Content::Value, Halves::of(left));
                 }
                 now.last = event;
             }
         }
-        Values { walked, from_the_start }
+        Values {
+            walked,
+            first_read,
+            from_the_start,
+        }
     }
 
     /// Takes over what that walk has learned. Returns of each cell the bytes of which its first read saw what had been
     /// there all along.
-    pub(super) fn set_values(&mut self, values: Values) -> Vec<u8> {
+    pub(super) fn set_values(&mut self, mut values: Values) -> Vec<u8> {
         // Asked only of cells that changed while other threads had events.
         let is_foreign = |walked: &Walked| walked.foreign != 0 && walked.only.thread().is_some();
         let own_frames = values.walked.iter().any(is_foreign).then(|| OwnFrames::of(self));
-        self.initial = values.walked.iter().map(|walked| walked.initial).collect();
+        values.first_read.sort_unstable_by_key(|&(cell, _)| cell);
+        let mut first_read = values.first_read.into_iter().peekable();
+        let initial = (0..self.cells.len() as u32).map(|cell| {
+            let read = first_read.next_if(|first| first.0 == CellId(cell));
+            read.map_or(0, |(_, value)| value.whole())
+        });
+        self.initial = initial.collect();
         for (cell, walked) in self.cells.iter_mut().zip(values.walked) {
             cell.set_external(cell.pinned != 0);
             let Some(only) = walked.only.thread() else { continue };
