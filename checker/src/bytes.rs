@@ -154,7 +154,7 @@ impl Walk {
             },
             owners: Overlay::new(),
             again: vec![false],
-            between: u64::MAX..0,
+            between: 0..0,
             begun: HashMap::new(),
             keys: vec![(0, 0, 0)],
             others: vec![0],
@@ -200,7 +200,10 @@ impl Walk {
         let covered = self.owners.put(addr, end, id);
         self.again.push(!covered.is_empty());
         if !covered.is_empty() {
-            self.between = self.between.start.min(addr)..self.between.end.max(end);
+            self.between = match self.between.is_empty() {
+                true => addr..end,
+                false => self.between.start.min(addr)..self.between.end.max(end),
+            };
         }
         self.by_first.clear(addr, end);
         let lives = covered

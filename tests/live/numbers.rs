@@ -72,6 +72,25 @@ fn moments_of_the_processors_clock_are_the_recorded_ones() {
     }
 }
 
+/// What streams bring from outside is what they brought in the recorded run, however long it is now.
+#[test]
+fn what_streams_bring_is_what_they_brought() {
+    let program = Program::of("streams", "streams.c");
+    let mut command = witness();
+    command.args(["record", "-o", "trace.bin", "--"]).arg(program.file());
+    let recorded = run(&program.folder, &mut command).unwrap().expect(&[0]).unwrap();
+    assert_eq!(recorded.stdout.lines().count(), 2, "{}", recorded.stdout);
+    for _ in 0..3 {
+        let outcome = program.live(&["--first", "a"]).expect(&[66]).unwrap();
+        assert!(
+            outcome.stdout.contains(&recorded.stdout),
+            "{}\n{}",
+            recorded.stdout,
+            outcome.stdout
+        );
+    }
+}
+
 /// The system names processes and threads by numbers in paths, too.
 #[test]
 fn entries_of_processes_are_found_by_the_recorded_numbers() {

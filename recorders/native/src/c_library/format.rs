@@ -2,7 +2,8 @@
 
 use super::library::{before_writes, length};
 use crate::platform::real;
-use crate::runtime::accesses::{reads, writes};
+use crate::runtime::accesses::{arrives, reads, writes};
+use crate::scheduling::plan;
 use core::ffi::c_void;
 use libc::c_char;
 
@@ -339,11 +340,20 @@ pub unsafe fn before_scan(format: *const c_char, arguments: *const Arguments, pc
     before_writes(pc, targets);
 }
 
+/// Where a function of the scanf family reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// In the program's memory.
+    Text,
+    /// In a stream: along a plan, the program gets what it got in the recorded run.
+    Outside,
+}
+
 /// Records what a function of the scanf family has written, if it made `done` conversions.
 ///
 /// # Safety
 /// The arguments are those that the format asks for.
-pub unsafe fn scanned(format: *const c_char, arguments: *const Arguments, done: i32, pc: usize) {
+pub unsafe fn scanned(format: *const c_char, arguments: *const Arguments, done: i32, from: Source, pc: usize) {
     // SAFETY: promised by the caller.
     unsafe {
         let format = bytes(format);
@@ -360,6 +370,10 @@ pub unsafe fn scanned(format: *const c_char, arguments: *const Arguments, done: 
             if to.is_null() {
                 continue;
             }
+            let is_text = matches!(conversion.kind, b's' | b'[') && !conversion.allocated;
+            if from == Source::Outside && is_text {
+                plan::feed_text(to as usize, usize::MAX, pc);
+            }
             let len = match conversion.kind {
                 _ if conversion.allocated => size_of::<*mut c_void>(),
                 b's' | b'[' => length(to.cast()) + 1,
@@ -369,7 +383,11 @@ pub unsafe fn scanned(format: *const c_char, arguments: *const Arguments, done: 
                 b'i' | b'd' | b'u' | b'o' | b'x' | b'X' => conversion.size,
                 _ => conversion.size,
             };
-            writes(to, len, pc);
+            match from {
+                // An allocated one is at an address of this run.
+                Source::Outside if !conversion.allocated => arrives(to, len, pc),
+                _ => writes(to, len, pc),
+            }
             if conversion.kind != b'n' {
                 left -= 1;
             }

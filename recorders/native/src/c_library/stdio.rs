@@ -3,10 +3,11 @@
 //! The streams' own buffers and locks are libc's business: no access of the program touches them.
 
 use super::channels;
-use super::format::{Arguments, before_scan, printed, scanned};
+use super::format::{Arguments, Source, before_scan, printed, scanned};
 use super::library::{reads_text, writes_text};
-use crate::runtime::accesses::{passes, reads, writes};
+use crate::runtime::accesses::{arrives, passes, reads, writes};
 use crate::runtime::guard::{restore_errno, save_errno};
+use crate::scheduling::plan;
 use crate::scheduling::thread::slot;
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -85,17 +86,42 @@ fn looks_for_room(line: *const *mut c_char, room: *const usize, pc: usize) {
     reads(room, size_of::<usize>(), pc);
 }
 
-/// It has read so many characters; at the end, or in vain, less than none.
+/// It has read so many characters; at the end, or in vain, less than none. How many the program gets to see.
 ///
 /// # Safety
 /// `line` is valid if there are any.
-unsafe fn has_line(line: *const *mut c_char, room: *const usize, len: ssize_t, pc: usize) {
+unsafe fn has_line(line: *const *mut c_char, room: *const usize, len: ssize_t, pc: usize) -> ssize_t {
     writes(line, size_of::<*mut c_char>(), pc);
     writes(room, size_of::<usize>(), pc);
-    if let Ok(len) = usize::try_from(len) {
-        // SAFETY: promised by the caller.
-        writes(unsafe { *line }, len + 1, pc);
+    let Ok(whole) = usize::try_from(len) else { return len };
+    // SAFETY: promised by the caller.
+    let (text, room) = unsafe { (*line, *room) };
+    match plan::feed_text(text as usize, room, pc) {
+        Some(whole) => {
+            writes(text, whole, pc);
+            whole as ssize_t - 1
+        }
+        None => {
+            writes(text, whole + 1, pc);
+            len
+        }
     }
+}
+
+/// A function has read a line into so much room, or found none. Along a plan, the program gets the line of the recorded
+/// run.
+///
+/// # Safety
+/// There is so much room; `line` is null, or that place.
+unsafe fn line_arrives(line: *mut c_char, to: *mut c_char, room: c_int, pc: usize) -> *mut c_char {
+    let room = usize::try_from(room).unwrap_or(0);
+    let line = match plan::feed_text(to as usize, room, pc) {
+        Some(_) => to,
+        None => line,
+    };
+    // SAFETY: promised by the caller.
+    unsafe { writes_text(line, pc) };
+    line
 }
 
 library! {
@@ -157,32 +183,32 @@ library! {
         reads_text(from, pc);
         let given = *list;
         before_scan(format, list, pc);
-    } (done, pc) { scanned(format, &given, done, pc); }
+    } (done, pc) { scanned(format, &given, done, Source::Text, pc); }
     vfscanf(from: *mut FILE, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
         let given = *list;
         before_scan(format, list, pc);
     } (done, pc) {
-        from_stream(from, pc); scanned(format, &given, done, pc); }
+        from_stream(from, pc); scanned(format, &given, done, Source::Outside, pc); }
     vscanf(format: *const c_char, list: *mut Arguments) -> c_int, "rdx": slow {
         let given = *list;
         before_scan(format, list, pc);
     } (done, pc) {
-        from_input(pc); scanned(format, &given, done, pc); }
+        from_input(pc); scanned(format, &given, done, Source::Outside, pc); }
     __isoc99_vsscanf(from: *const c_char, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
         reads_text(from, pc);
         let given = *list;
         before_scan(format, list, pc);
-    } (done, pc) { scanned(format, &given, done, pc); }
+    } (done, pc) { scanned(format, &given, done, Source::Text, pc); }
     __isoc99_vfscanf(from: *mut FILE, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
         let given = *list;
         before_scan(format, list, pc);
     } (done, pc) {
-        from_stream(from, pc); scanned(format, &given, done, pc); }
+        from_stream(from, pc); scanned(format, &given, done, Source::Outside, pc); }
     __isoc99_vscanf(format: *const c_char, list: *mut Arguments) -> c_int, "rdx": slow {
         let given = *list;
         before_scan(format, list, pc);
     } (done, pc) {
-        from_input(pc); scanned(format, &given, done, pc); }
+        from_input(pc); scanned(format, &given, done, Source::Outside, pc); }
 
     puts(text: *const c_char) -> c_int, "rsi": slow {
         to_output(pc); reads_text(text, pc); } (result, pc) {}
@@ -194,19 +220,19 @@ library! {
     } (done, pc) {}
     fread(to: *mut c_void, size: usize, count: usize, from: *mut FILE) -> usize, "r8": slow {} (done, pc) {
         from_stream(from, pc);
-        writes(to, size * done, pc);
+        arrives(to, size * done, pc);
     }
     __fread_chk(to: *mut c_void, room: usize, size: usize, count: usize, from: *mut FILE) -> usize, "r9": slow {} (done, pc) {
         from_stream(from, pc);
-        writes(to, size * done, pc);
+        arrives(to, size * done, pc);
     }
     fgets(to: *mut c_char, size: c_int, from: *mut FILE) -> *mut c_char, "rcx": slow {} (line, pc) {
         from_stream(from, pc);
-        writes_text(line, pc);
+        line = line_arrives(line, to, size, pc);
     }
     __fgets_chk(to: *mut c_char, room: usize, size: c_int, from: *mut FILE) -> *mut c_char, "r8": slow {} (line, pc) {
         from_stream(from, pc);
-        writes_text(line, pc);
+        line = line_arrives(line, to, size, pc);
     }
     fgetc(from: *mut FILE) -> c_int, "rsi": slow {} (result, pc) { from_stream(from, pc); }
     getc(from: *mut FILE) -> c_int, "rsi": slow {} (result, pc) { from_stream(from, pc); }
@@ -233,19 +259,19 @@ library! {
     } (done, pc) {}
     fread_unlocked(to: *mut c_void, size: usize, count: usize, from: *mut FILE) -> usize, "r8": slow {} (done, pc) {
         from_stream(from, pc);
-        writes(to, size * done, pc);
+        arrives(to, size * done, pc);
     }
     __fread_unlocked_chk(to: *mut c_void, room: usize, size: usize, count: usize, from: *mut FILE) -> usize, "r9": slow {} (done, pc) {
         from_stream(from, pc);
-        writes(to, size * done, pc);
+        arrives(to, size * done, pc);
     }
     __fgets_unlocked_chk(to: *mut c_char, room: usize, size: c_int, from: *mut FILE) -> *mut c_char, "r8": slow {} (line, pc) {
         from_stream(from, pc);
-        writes_text(line, pc);
+        line = line_arrives(line, to, size, pc);
     }
     fgets_unlocked(to: *mut c_char, size: c_int, from: *mut FILE) -> *mut c_char, "rcx": slow {} (line, pc) {
         from_stream(from, pc);
-        writes_text(line, pc);
+        line = line_arrives(line, to, size, pc);
     }
     fseek(stream: *mut FILE, to: c_long, from: c_int) -> c_int, "rcx": slow { to_stream(stream, pc); } (result, pc) { from_stream(stream, pc); }
     fseeko(stream: *mut FILE, to: off_t, from: c_int) -> c_int, "rcx": slow { to_stream(stream, pc); } (result, pc) { from_stream(stream, pc); }
@@ -256,15 +282,15 @@ library! {
     ftello64(stream: *mut FILE) -> off_t, "rsi": slow {} (at, pc) { from_stream(stream, pc); }
     getline(line: *mut *mut c_char, room: *mut usize, from: *mut FILE) -> ssize_t, "rcx": slow { looks_for_room(line, room, pc); } (len, pc) {
         from_stream(from, pc);
-        has_line(line, room, len, pc);
+        len = has_line(line, room, len, pc);
     }
     getdelim(line: *mut *mut c_char, room: *mut usize, last: c_int, from: *mut FILE) -> ssize_t, "r8": slow { looks_for_room(line, room, pc); } (len, pc) {
         from_stream(from, pc);
-        has_line(line, room, len, pc);
+        len = has_line(line, room, len, pc);
     }
     __getdelim(line: *mut *mut c_char, room: *mut usize, last: c_int, from: *mut FILE) -> ssize_t, "r8": slow { looks_for_room(line, room, pc); } (len, pc) {
         from_stream(from, pc);
-        has_line(line, room, len, pc);
+        len = has_line(line, room, len, pc);
     }
 }
 

@@ -139,6 +139,28 @@ pub fn recorded_writes(to: usize, len: usize, pc: usize, mut each: impl FnMut(us
     });
 }
 
+/// As [`feed`], of a text for which there is so much room: it has its recorded length then, be it longer or shorter. How
+/// long it is with its end, if the plan has it.
+pub fn feed_text(to: usize, room: usize, pc: usize) -> Option<usize> {
+    let thread = follower()?;
+    let steps = SCHEDULER.plan().steps_of(thread.index.get());
+    let writes = steps.map_while(|(_, step)| step.value.filter(|_| step.matches(kind::WRITE, pc as u64)));
+    let mut len = 0;
+    let mut whole = None;
+    for value in writes {
+        // As long as it may be. What follows the end of a text is recorded as nothing.
+        let piece = (((to + len) | 7) + 1 - (to + len)).min(size_of::<u64>());
+        let end = value.to_le_bytes()[..piece].iter().position(|&byte| byte == 0);
+        len += end.map_or(piece, |end| end + 1);
+        if end.is_some() || len >= room {
+            whole = end.and(Some(len)).filter(|&len| len <= room);
+            break;
+        }
+    }
+    feed(to, whole?, pc);
+    whole
+}
+
 /// The value that a call of the calling thread returned in the recorded run, if the plan has it.
 pub fn returned(pc: usize) -> Option<u64> {
     let (_, step) = SCHEDULER.plan().steps_of(follower()?.index.get()).next()?;
