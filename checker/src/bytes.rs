@@ -6,13 +6,15 @@
 
 use crate::bits::Bits;
 use crate::overlay::Overlay;
-use crate::pointers::POINTER;
 use crate::recording::{Access, Recording};
 use crate::shadow::Shadow;
 use columns::{Column, Cursor};
 use hashbrown::HashMap;
 use std::ops::Range;
 use trace_format::{EventId, Op, ThreadId};
+
+/// Bytes of a pointer.
+pub(crate) const POINTER: usize = 8;
 
 /// The number of a block. 0 is all memory that no recorded allocation covers.
 pub(crate) type BlockId = u32;

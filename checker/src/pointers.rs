@@ -5,15 +5,12 @@
 //! touches the memory of these, finds the block that each read saw.
 
 use crate::bits::{Bits, Numbered};
-use crate::bytes::{BlockId, Bytes};
+use crate::bytes::{BlockId, Bytes, POINTER};
 use crate::recording::{Access, Recording, all};
 use crate::unrecorded::Unrecorded;
 use hashbrown::HashMap;
 use std::borrow::Cow;
 use trace_format::{EventId, ThreadId};
-
-/// Bytes of a pointer.
-pub(crate) const POINTER: usize = 8;
 
 /// No block: a number that stands alone.
 const ALONE: BlockId = 0;

@@ -40,10 +40,13 @@ const BUDGETS: u64 = 64;
 /// The search for an unordered execution, of a pair that is refuted otherwise, gets this part of a question's budget.
 const UNORDERED_SHARE: u32 = 4;
 
-/// Of the budgets, so many for unordered executions: what Z3 counts is a quarter of what these cost. There may be none for
-/// any of a trace's pairs, and each search for one takes its whole share without an answer: libcds' queues have hundreds
-/// in three thousand events.
-const BUDGETS_UNORDERED: u64 = 1;
+/// All searches for unordered executions get this part of a budget: what Z3 counts is a quarter of what these cost. There
+/// may be none for any of a trace's pairs, and each search for one takes its whole share without an answer: libcds' queues
+/// have hundreds in three thousand events, a server of asio's a thousand in ten thousand.
+const UNORDERED_OF_BUDGET: u64 = 3;
+
+/// So many batches at most have a share in it: a smaller one would be spent before Z3 has said anything.
+const BATCHES_UNORDERED: u64 = 16;
 
 /// A decision, and for the log, what it took.
 pub(super) struct Decided {
@@ -60,7 +63,8 @@ struct Case<'d, 't> {
     z3: Z3<'d>,
     /// What our own solver may still spend on the batch.
     steps: Steps,
-    /// Resource units that Z3 has spent on unordered executions.
+    /// Resource units that Z3 may spend on unordered executions, and those that it has spent on them.
+    allowed_unordered: u64,
     spent_unordered: u64,
     /// Set while the instances beyond the first are asked about.
     further: Option<Further>,
@@ -96,9 +100,13 @@ fn allowance(known: &Decider<'_>) -> u64 {
     budgets * u64::from(known.options.budget)
 }
 
-/// The same for unordered executions.
-fn allowance_unordered(known: &Decider<'_>) -> u64 {
-    BUDGETS_UNORDERED * u64::from(known.options.budget) / u64::from(batches(known)).max(1)
+/// The same for unordered executions, of the batch that a candidate is in.
+fn allowance_unordered(known: &Decider<'_>, candidate: u32) -> u64 {
+    let batches = u64::from(batches(known)).max(1);
+    let (batch, sharing) = (u64::from(candidate) % batches, BATCHES_UNORDERED.min(batches));
+    let has_share = batch * sharing / batches != (batch + 1) * sharing / batches;
+    let all = u64::from(known.options.budget) / UNORDERED_OF_BUDGET;
+    if has_share { all / sharing } else { 0 }
 }
 
 /// Decides the candidates of one batch. `sites` are theirs, `rejected` the schedules that the checker rejected so far.
@@ -119,6 +127,9 @@ pub(super) fn decide<E>(
             known,
             z3,
             steps: Steps::of_batch(batches(known)),
+            allowed_unordered: batch
+                .first()
+                .map_or(0, |&(number, _)| allowance_unordered(known, number)),
             spent_unordered: 0,
             further: None,
             rejected: Vec::new(),
@@ -559,14 +570,13 @@ impl<'d> Case<'d, '_> {
         };
         let directed = instances.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]);
         for (a, b) in directed.filter(may_be) {
-            let left = allowance_unordered(known).saturating_sub(self.spent_unordered);
+            let left = self.allowed_unordered.saturating_sub(self.spent_unordered);
+            if left == 0 || given_up == MAX_GIVEN_UP_UNORDERED || known.options.out_of_time() {
+                break;
+            }
             let session = self.session()?;
             let before = session.spent();
-            if left == 0
-                || before >= allowance(known)
-                || given_up == MAX_GIVEN_UP_UNORDERED
-                || known.options.out_of_time()
-            {
+            if before >= allowance(known) {
                 break;
             }
             let units = (known.options.budget / UNORDERED_SHARE).min(u32::try_from(left).unwrap_or(u32::MAX));

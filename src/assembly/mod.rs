@@ -4,7 +4,8 @@
 //! `lock cmpxchg` orders threads where no trace would show it, and the reads of what it stores would be pinned. gcc
 //! marks inline assembly in the text that it gives the assembler. Here that text gets a call in front of each
 //! instruction whose access of memory is understood (`operation`); the call changes no register and no flag. What is
-//! not understood stays as it is: so does a whole statement that may do without a stack, or goes elsewhere. Behind an
+//! not understood stays as it is: so does a whole statement that may do without a stack, goes elsewhere, or is in the
+//! order of Intel. Behind an
 //! instruction that reads the processor's clock, wherever it comes from, a call tells what it read, and may change it.
 //!
 //! So do instructions of gcc's own that it has not instrumented (`left_out`).
@@ -96,8 +97,8 @@ fn each_line<'t>(text: &'t str, then: &mut dyn FnMut(Part<'t>)) -> Option<()> {
     for (number, line) in text.split_inclusive('\n').enumerate() {
         let end = at + line.len();
         match line.trim_end() {
-            // Its operands are in another order.
-            ".intel_syntax" | "\t.intel_syntax noprefix" => return None,
+            // Its operands are in another order: those of all that follows.
+            other if within.is_none() && is_intel(other) => return None,
             "#APP" => {
                 within = Some((functions.is_within(), end));
                 then(Part::Other(line));
@@ -105,9 +106,17 @@ fn each_line<'t>(text: &'t str, then: &mut dyn FnMut(Part<'t>)) -> Option<()> {
             // Each statement of the program's begins with its place, as a comment.
             marker if within.is_some() && (marker == "#NO_APP" || is_place(marker)) => {
                 if let Some((is_within, begin)) = within {
-                    then(Part::Inline {
-                        text: &text[begin..at],
-                        is_within,
+                    let statement = &text[begin..at];
+                    let (intel, own) = (statement.rfind(".intel_syntax"), statement.rfind(".att_syntax"));
+                    if intel > own {
+                        return None;
+                    }
+                    then(match intel {
+                        Some(_) => Part::Other(statement),
+                        None => Part::Inline {
+                            text: statement,
+                            is_within,
+                        },
                     });
                     within = (marker != "#NO_APP").then_some((is_within, end));
                 }
@@ -131,6 +140,10 @@ fn each_line<'t>(text: &'t str, then: &mut dyn FnMut(Part<'t>)) -> Option<()> {
         });
     }
     Some(())
+}
+
+fn is_intel(line: &str) -> bool {
+    line.trim_start().starts_with(".intel_syntax")
 }
 
 /// `# 12 "file.c" 1`

@@ -187,6 +187,23 @@ fn only_assembly_within_functions_of_instrumented_modules_is_changed() {
 }
 
 #[test]
+fn a_statement_in_the_order_of_intel_stays_as_it_is_and_others_do_not() {
+    let both = |first: &str| module(&format!("{first}\n# 0 \"\" 2\n# 4 \"f.c\" 1\nlock; incl (%rdi)"));
+    let intel = ".intel_syntax noprefix; lock inc dword ptr [rdi]; .att_syntax prefix";
+    let told = announced(&both(intel)).expect("the second one is told of");
+    assert!(told.contains(&format!("\n{intel}\n")), "{told}");
+    assert_eq!(
+        told.matches("call").count(),
+        announced(&both("nop")).expect("as above").matches("call").count()
+    );
+    // All that follows is in that order, too.
+    assert_eq!(
+        announced(&both(".intel_syntax noprefix; lock inc dword ptr [rdi]")),
+        None
+    );
+}
+
+#[test]
 fn lines_of_the_compiler_get_labels_where_they_may_access_memory() {
     let text = "\t.type\tf, @function\nf:\n\tleaq\tg(%rip), %rdi\n\tcall\t__tsan_read8\n\tmovq\tg(%rip), %rax\n\tmovq\t%rax, (%rsp)\n\
                 \trep movsq\n#APP\n# 3 \"f.c\" 1\n\tmovq (%rax), %rdx\n# 0 \"\" 2\n#NO_APP\n\tjmp\t*8(%rax)\n\t.size\tf, .-f\n\

@@ -306,8 +306,16 @@ impl Words<'_> {
             .filter(|used| used.cell == cell)
             .map(|used| value(used.read))
             .next();
+        // Pointers to other blocks may be the same number.
+        let block = self.trace.alloc_of_pointer(read).map_or(String::new(), |alloc| {
+            format!(
+                " (the block that {} allocates at {})",
+                self.thread_of(alloc),
+                self.place(alloc)
+            )
+        });
         let what = format!(
-            "{} = {} at {}",
+            "{} = {}{block} at {}",
             self.cell(cell),
             seen.unwrap_or_default(),
             self.place(read)

@@ -39,17 +39,23 @@ impl Apart {
         apart
     }
 
+    /// The blocks of the pointers that an event sees and leaves.
+    #[inline]
+    fn blocks(&self, event: EventId) -> Option<(u32, u32)> {
+        if self.seen.is_empty() || !self.marked.has(event.0) {
+            return None;
+        }
+        let at = self.marked.before(event.0) as usize;
+        Some((self.seen.at(at), self.left.at(at)))
+    }
+
     /// What an event sees and leaves as the analysis has it, given the numbers.
     #[inline]
     pub(super) fn values(&self, event: EventId, numbers: (u64, u64)) -> (u64, u64) {
-        if self.seen.is_empty() || !self.marked.has(event.0) {
-            return numbers;
+        match self.blocks(event) {
+            Some((seen, left)) => (with_block(numbers.0, seen), with_block(numbers.1, left)),
+            None => numbers,
         }
-        let at = self.marked.before(event.0) as usize;
-        (
-            with_block(numbers.0, self.seen.at(at)),
-            with_block(numbers.1, self.left.at(at)),
-        )
     }
 }
 
@@ -151,10 +157,112 @@ impl Trace {
         self.accesses.uses(access, self.accesses.values_of(access), &self.cells)
     }
 
+    /// What allocated the block of the pointer that a read saw, if that is told apart from pointers to others.
+    #[must_use]
+    pub fn alloc_of_pointer(&self, read: EventId) -> Option<EventId> {
+        let (seen, _) = self.apart.blocks(read)?;
+        self.incarnations[seen as usize].alloc
+    }
+
     /// The number that an event leaves in a cell; `None` if it writes no value there.
     #[must_use]
     pub fn number_left(&self, event: EventId, cell: CellId) -> Option<u64> {
         let access = self.access(event).filter(|access| access.kind.writes_value())?;
         Some(self.numbers(access.of_cell(cell)?).next()?.written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::{Event, MemRange, Op, StackId, Tables, ThreadId};
+
+    const BLOCK: u64 = 0x10_000;
+    const SLOT: u64 = 0x1000;
+
+    fn trace(operations: &[(u32, Op)]) -> Trace {
+        let event = |&(thread, op): &(u32, Op)| Event {
+            thread: ThreadId(thread),
+            pc: 1,
+            stack: StackId::EMPTY,
+            op,
+        };
+        Trace::from_events(Tables::default(), &operations.iter().map(event).collect::<Vec<_>>())
+    }
+
+    /// What each access sees and leaves in its first cell, and the same as numbers.
+    fn values(trace: &Trace) -> Vec<((u64, u64), (u64, u64))> {
+        let of = |mut uses: Uses<'_>| uses.next().map(|used| (used.read, used.written));
+        let accesses = trace.accesses().filter(|access| access.addr == SLOT);
+        let both = accesses.filter_map(|access| Some((of(trace.uses(access))?, of(trace.numbers(access))?)));
+        both.collect()
+    }
+
+    fn slot(size: u8) -> MemRange {
+        MemRange { addr: SLOT, size }
+    }
+
+    /// Thread 0 writes a pointer into a block twice, and thread 1 reads it each time.
+    fn handed_over(between: &[Op]) -> Vec<(u32, Op)> {
+        let (mem, value) = (slot(8), BLOCK + 8);
+        let pass = [(0, Op::Write { mem, value }), (1, Op::Read { mem, value })];
+        let first = [(0, Op::Alloc { addr: BLOCK, size: 16 })];
+        let between = between.iter().map(|&op| (0, op));
+        first.into_iter().chain(pass).chain(between).chain(pass).collect()
+    }
+
+    #[test]
+    fn pointers_to_two_blocks_are_equal_as_numbers_only() {
+        let again = [
+            Op::Free { addr: BLOCK },
+            Op::Alloc {
+                addr: BLOCK - 8,
+                size: 32,
+            },
+        ];
+        let trace = trace(&handed_over(&again));
+        let found = values(&trace);
+        let [first_write, first_read, second_write, second_read] = found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(first_write.0.1, first_read.0.0);
+        assert_eq!(second_write.0.1, second_read.0.0);
+        assert_ne!(first_write.0.1, second_write.0.1);
+        assert!(
+            found.iter().all(|(_, numbers)| numbers.0 | numbers.1 == BLOCK + 8),
+            "{found:?}"
+        );
+        assert_eq!(trace.alloc_of_pointer(EventId(6)), Some(EventId(4)));
+        assert_eq!(trace.alloc_of_pointer(EventId(2)), None);
+    }
+
+    #[test]
+    fn numbers_are_told_apart_only_where_they_are_pointers() {
+        let all_are_numbers = |operations: &[(u32, Op)]| {
+            let trace = trace(operations);
+            values(&trace).iter().all(|(values, numbers)| values == numbers)
+        };
+        assert!(all_are_numbers(&handed_over(&[])), "one block");
+        let elsewhere = [
+            Op::Free { addr: BLOCK },
+            Op::Alloc {
+                addr: BLOCK + 9,
+                size: 16,
+            },
+        ];
+        assert!(all_are_numbers(&handed_over(&elsewhere)), "still of the first block");
+        let again = [Op::Free { addr: BLOCK }, Op::Alloc { addr: BLOCK, size: 16 }];
+        let mut in_part = handed_over(&again);
+        in_part.push((
+            1,
+            Op::Read {
+                mem: slot(4),
+                value: (BLOCK + 8) & 0xffff_ffff,
+            },
+        ));
+        assert!(all_are_numbers(&in_part), "accessed in part");
+        let mut by_one = handed_over(&again);
+        by_one.iter_mut().for_each(|(thread, _)| *thread = 0);
+        assert!(all_are_numbers(&by_one), "one thread");
     }
 }
