@@ -112,11 +112,14 @@ pub use validate::Validated;
 use before::Facts;
 use bytes::{Bytes, Touched};
 use happens_before::HappensBefore;
+use hashbrown::HashMap;
 use lives::Lives;
 use pointers::Pointers;
-use recording::{Access, walk};
+use recording::{Access, all, walk};
 use schedule_format::Schedule;
-use trace_format::{EventId, ObjectId, Op, ThreadId};
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+use trace_format::{CodePosition, EventId, ObjectId, Op, StackId, ThreadId};
 use unrecorded::Unrecorded;
 
 /// A checker for one trace. Building it walks over the trace a few times; each check then costs no more than the
@@ -129,6 +132,8 @@ pub struct Checker<'t> {
     unrecorded: Unrecorded,
     pointers: Pointers,
     lives: Lives,
+    /// Found out when somebody asks.
+    visitors: OnceLock<HashMap<(CodePosition, StackId), BTreeSet<ThreadId>>>,
     /// Whether a read on which nothing depends may see any value: the trace declares its control flow recorded, and no
     /// unrecorded code, whose dependences nobody knows, changes its memory.
     frees_reads: bool,
@@ -155,6 +160,7 @@ impl<'t> Checker<'t> {
             unrecorded,
             pointers,
             lives,
+            visitors: OnceLock::new(),
             frees_reads,
         }
     }
@@ -246,6 +252,18 @@ impl<'t> Checker<'t> {
 
     fn threads(&self) -> usize {
         self.recording.threads()
+    }
+
+    /// By position and call stack: the threads that have an event there.
+    fn visitors(&self) -> &HashMap<(CodePosition, StackId), BTreeSet<ThreadId>> {
+        self.visitors.get_or_init(|| {
+            let mut visitors: HashMap<_, BTreeSet<ThreadId>> = HashMap::new();
+            for event in all(self.recording) {
+                let place = (self.recording.pc(event), self.recording.stack(event));
+                visitors.entry(place).or_default().insert(self.recording.thread(event));
+            }
+            visitors
+        })
     }
 
     fn touched(&self, event: EventId) -> Option<Touched> {

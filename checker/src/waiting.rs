@@ -5,7 +5,6 @@
 //! by an `end` that is not the last event of all.
 
 use crate::disabled::NoWait;
-use crate::recording::all;
 use crate::state::State;
 use std::collections::BTreeSet;
 use trace_format::{CodePosition, EventId, ObjectId, Op, StackId, ThreadId};
@@ -148,18 +147,11 @@ impl State<'_> {
                 places.find(|&(pc, _)| pc != 0).filter(|_| !self.waits_itself(thread))
             })
             .collect();
-        let mut likes = vec![BTreeSet::new(); places.len()];
-        if places.iter().any(Option::is_some) {
-            for event in all(self.checker.recording) {
-                let pc = self.checker.recording.pc(event);
-                for (place, like) in places.iter().zip(&mut likes) {
-                    if place.is_some_and(|place| place.0 == pc && place.1 == self.checker.recording.stack(event)) {
-                        like.insert(self.checker.recording.thread(event));
-                    }
-                }
-            }
-        }
-        Likes(likes)
+        let who_comes_to = |place: Option<(CodePosition, StackId)>| {
+            let who = place.and_then(|place| self.checker.visitors().get(&place));
+            who.cloned().unwrap_or_default()
+        };
+        Likes(places.into_iter().map(who_comes_to).collect())
     }
 
     /// Whether the next event of a thread is a wait that nothing ends yet.
