@@ -804,3 +804,53 @@ fn what_was_destroyed_or_freed_later_is_not_used_behind_that() {
     assert_eq!(disabled(&again, &[1, 2, 0]), Disabled::Ended { by: EventId(1) });
     enabled(&again, &[1, 2, 3]);
 }
+
+#[test]
+fn a_pointer_to_another_block_is_another_value_whatever_the_number() {
+    let (block, other, slot) = (0x5000, 0x6000, MemRange { addr: 0x1000, size: 8 });
+    let alloc = |addr| Op::Alloc { addr, size: 16 };
+    let (free, pointer) = (Op::Free { addr: block }, block + 8);
+    let (write, read) = (
+        Op::Write {
+            mem: slot,
+            value: pointer,
+        },
+        Op::Read {
+            mem: slot,
+            value: pointer,
+        },
+    );
+    // Thread 0 stores a pointer into a block, frees that, and stores one into the next block; thread 1 reads it then.
+    let ops = |second| {
+        [
+            (0, alloc(block)),
+            (0, write),
+            (0, free),
+            (0, alloc(second)),
+            (0, write),
+            (1, read),
+        ]
+    };
+    let again = trace(&ops(block));
+    assert_eq!(last_of(&again, &[0, 1, 2, 3, 4, 5], &[]), Ok(()));
+    assert_eq!(
+        last_of(&again, &[0, 1, 5], &[]),
+        Err(Disabled::OtherBlock {
+            addr: slot.addr,
+            pointer,
+            meant: Some(EventId(3)),
+            found: None,
+        })
+    );
+    assert_eq!(last_of(&trace(&ops(other)), &[0, 1, 5], &[]), Ok(()), "one block");
+    // What somebody accesses in part holds numbers.
+    let part = Op::Read {
+        mem: MemRange {
+            addr: slot.addr,
+            size: 4,
+        },
+        value: pointer,
+    };
+    let in_part: Vec<(u32, Op)> = ops(block).into_iter().chain([(1, part)]).collect();
+    assert_eq!(last_of(&trace(&in_part), &[0, 1, 5], &[]), Ok(()));
+}

@@ -5,8 +5,8 @@
 //! marks inline assembly in the text that it gives the assembler. Here that text gets a call in front of each
 //! instruction whose access of memory is understood (`operation`); the call changes no register and no flag. What is
 //! not understood stays as it is: so does a whole statement that may do without a stack, goes elsewhere, or is in the
-//! order of Intel. Behind an
-//! instruction that reads the processor's clock, wherever it comes from, a call tells what it read, and may change it.
+//! order of Intel. Behind an instruction that reads the processor's clock, wherever it comes from, a call tells what it
+//! read, and may change it.
 //!
 //! So do instructions of gcc's own that it has not instrumented (`left_out`).
 //!
