@@ -240,6 +240,20 @@ fn the_access_that_is_chosen_goes_first() {
     }
 }
 
+/// That a mapping or a stack goes away is an access of all of it.
+#[test]
+fn memory_that_goes_away_beside_its_use_is_shown() {
+    let program = Program::of("given_back", "given_back.c");
+    program.record(&["--policy", "fifo"], &[]);
+    let outcome = program.live(&[]).expect(&[66]).unwrap();
+    let confirmed = outcome.stdout.matches("CONFIRMED: ").count();
+    assert_eq!(confirmed, 2, "{}", outcome.stdout);
+    let places = [program.line("mapping"), program.line("munmap"), program.line("stack")];
+    for place in places {
+        assert!(outcome.stdout.contains(&place), "{place}\n{}", outcome.stdout);
+    }
+}
+
 #[test]
 fn a_program_that_does_something_else_diverges_there() {
     let program = variants("diverged");

@@ -29,6 +29,13 @@ fn signals_that_come_on_the_way_into_a_wait_are_handled_in_it() {
 }
 
 #[test]
+fn waits_for_channels_end_as_the_calls_would() {
+    for recorded in Program::instrumented("interrupted_calls", "interrupted-calls").record_often() {
+        assert!(recorded.tables.meta.degraded.is_empty());
+    }
+}
+
+#[test]
 fn handlers_that_run_late_say_where_the_program_goes_on() {
     for recorded in Program::instrumented("contexts", "contexts").record_often() {
         // The program goes on in another function, six times, and neither side of that is lost.

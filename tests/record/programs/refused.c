@@ -91,6 +91,7 @@ int main(void)
     TELL(read(ends[0], edge, 64));
     TELL(read(ends[0], pages, 64));
     TELL(read(ends[0], pages, 64));
+    TELL(read(counter, pages, 4));
     TELL(writev(ends[1], bad, 1));
     TELL(writev(ends[1], &none, 1));
     TELL(writev(ends[1], &half, 1));

@@ -5,8 +5,9 @@ use crate::c_library::channels::descriptor::{self, also_uses, as_recorded};
 use crate::c_library::channels::{self, names, shared};
 use crate::c_library::epoll;
 use crate::c_library::ports::{self, Named};
-use crate::platform::{memory, sys};
+use crate::platform::{memory, socket_options, sys};
 use crate::runtime::accesses::{arrives, comes, error_of_call, passes, returns, returns_or_fails, writes};
+use crate::runtime::blocking::{Asked, await_turn_of_call, in_turn};
 use crate::scheduling::clocks;
 use crate::signals;
 
@@ -236,10 +237,10 @@ fn words(count: c_int) -> usize {
 const BITS: usize = usize::BITS as usize;
 
 library! {
-    read(file: c_int, to: *mut c_void, len: usize) -> ssize_t, "rcx": (input file) {} (done, pc) {
+    read(file: c_int, to: *mut c_void, len: usize) -> ssize_t, "rcx": (input file 0 len) {} (done, pc) {
         done = received(file, done, len, 0, pc); signals_in(file, to, done, pc); arrived(to, done, pc);
     }
-    __read_chk(file: c_int, to: *mut c_void, len: usize, room: usize) -> ssize_t, "r8": (input file) {} (done, pc) {
+    __read_chk(file: c_int, to: *mut c_void, len: usize, room: usize) -> ssize_t, "r8": (input file 0 len) {} (done, pc) {
         done = received(file, done, len, 0, pc);
         signals_in(file, to, done, pc);
         arrived(to, done, pc);
@@ -272,7 +273,7 @@ library! {
         shared::reads(file, None, pc);
         spread(parts, count as usize, amount(done), |to, len| arrives(to, len, pc));
     }
-    write(file: c_int, from: *const c_void, len: usize) -> ssize_t, "rcx": (output file) {
+    write(file: c_int, from: *const c_void, len: usize) -> ssize_t, "rcx": (output file 0 len) {
         channels::sends(file, len, pc); passes(from, len, pc);
     } (done, pc) { done = sent(file, done, pc); }
     pwrite(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) {
@@ -293,10 +294,11 @@ library! {
         passes(parts, whole_list(count), pc);
         spread(parts, count as usize, usize::MAX, |from, len| passes(from, len, pc));
     } (done, pc) {}
-    readv(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (input file) {
+    readv(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (input file 0 room) {
         passes(parts, whole_list(count), pc);
+        let room = whole(parts, count as usize);
     } (done, pc) {
-        done = received(file, done, whole(parts, count as usize), 0, pc);
+        done = received(file, done, room, 0, pc);
         spread(parts, count as usize, amount(done), |to, len| arrives(to, len, pc));
     }
     writev(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (output file) { channels::sends(file, whole(parts, count as usize), pc);
@@ -314,8 +316,9 @@ library! {
     send(file: c_int, from: *const c_void, len: usize, flags: c_int) -> ssize_t, "r8": (output file flags) { channels::sends(file, len, pc);
         passes(from, len, pc);
     } (done, pc) { done = sent(file, done, pc); }
-    recvmsg(file: c_int, message: *mut msghdr, flags: c_int) -> ssize_t, "rcx": (input file flags) {
+    recvmsg(file: c_int, message: *mut msghdr, flags: c_int) -> ssize_t, "rcx": (input file flags room) {
         describes(message, pc);
+        let room = memory::at(message).map_or(0, |given| whole(given.msg_iov, given.msg_iovlen));
         let most = memory::at(message).map_or(0, |given| given.msg_namelen as usize);
     } (done, pc) {
         done = received(file, done, amount(done), flags, pc);
@@ -345,7 +348,10 @@ library! {
         let actual = actual.as_ref().map(|(named, given)| msghdr { msg_name: named.actual().cast_mut().cast(), ..*given });
         let message = actual.as_ref().map_or(message, ptr::from_ref);
     } (done, pc) { done = sent(file, done, pc); }
-    recvmmsg(file: c_int, messages: *mut mmsghdr, count: u32, flags: c_int, limit: *mut timespec) -> c_int, "r9": (input file flags) {} (done, pc) { if done >= 0 { channels::received(file, 0, pc); }
+    recvmmsg(file: c_int, messages: *mut mmsghdr, count: u32, flags: c_int, limit: *mut timespec) -> c_int, "r9": (input file flags room) {
+        let room = memory::at(messages).map_or(0, |first| whole(first.msg_hdr.msg_iov, first.msg_hdr.msg_iovlen));
+    } (done, pc) {
+        if done >= 0 { channels::received(file, 0, pc); }
         for at in 0..done.max(0) as usize {
             let message = &*messages.add(at);
             described(&raw const message.msg_hdr, pc);
@@ -354,13 +360,13 @@ library! {
             spread(message.msg_hdr.msg_iov, message.msg_hdr.msg_iovlen, len, |to, len| writes(to, len, pc));
         }
     }
-    accept(file: c_int, from: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": (input file) {
-        let most = room(len);
+    accept(file: c_int, from: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": (input file 0 listens) {
+        let (most, listens) = (room(len), socket_options::listens(file).into());
     } (connection, pc) {
         if connection >= 0 { channels::received(file, 0, pc); connection = as_recorded(connection, pc); channels::is_socket(connection, pc); address(from, len, most, pc); }
     }
-    accept4(file: c_int, from: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int, "r8": (input file) {
-        let most = room(len);
+    accept4(file: c_int, from: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int, "r8": (input file 0 listens) {
+        let (most, listens) = (room(len), socket_options::listens(file).into());
     } (connection, pc) {
         if connection >= 0 { channels::received(file, 0, pc); connection = as_recorded(connection, pc); channels::is_socket(connection, pc); address(from, len, most, pc); }
     }
@@ -632,12 +638,16 @@ unsafe fn moves(
             return call(from, from_at, to, to_at, len, flags);
         };
         also_uses(from, pc);
-        channels::sends(to, len, pc);
+        let asked = Asked {
+            file: from,
+            wanted: libc::POLLIN,
+            flags: 0,
+        };
         passes(from_at, size_of::<off_t>(), pc);
         passes(to_at, size_of::<off_t>(), pc);
-        let done = crate::runtime::blocking::when_ready(&inside, from, libc::POLLIN, 0, || {
-            call(from, from_at, to, to_at, len, flags)
-        });
+        let turn = await_turn_of_call(&inside, asked, channels::reads(from, len));
+        channels::sends(to, len, pc);
+        let done = in_turn(&inside, turn, || call(from, from_at, to, to_at, len, flags));
         let errno = crate::runtime::guard::save_errno();
         channels::sent(to, amount(done));
         if done >= 0 {
@@ -691,9 +701,13 @@ unsafe extern "C-unwind" fn receive_from(
             return recvfrom(file, to, len, flags, from, from_len);
         };
         let most = room(from_len);
-        let done = crate::runtime::blocking::when_ready(&inside, file, libc::POLLIN, flags, || {
-            recvfrom(file, to, len, flags, from, from_len)
-        });
+        let asked = Asked {
+            file,
+            wanted: libc::POLLIN,
+            flags,
+        };
+        let turn = await_turn_of_call(&inside, asked, channels::reads(file, usize::MAX));
+        let done = in_turn(&inside, turn, || recvfrom(file, to, len, flags, from, from_len));
         let errno = crate::runtime::guard::save_errno();
         let done = received(file, done, len, flags, pc);
         arrived(to, done, pc);
@@ -739,14 +753,18 @@ unsafe extern "C-unwind" fn send_to(
         let Some(inside) = descriptor::enter(file, pc) else {
             return sendto(file, from, len, flags, to, to_len);
         };
+        let asked = Asked {
+            file,
+            wanted: libc::POLLOUT,
+            flags,
+        };
+        let turn = await_turn_of_call(&inside, asked, channels::writes(file, usize::MAX));
         channels::talks_to(to);
         channels::sends(file, len, pc);
         passes(from, len, pc);
         passes(to, to_len as usize, pc);
         let named = Named::new(to, to_len);
-        let done = crate::runtime::blocking::when_ready(&inside, file, libc::POLLOUT, flags, || {
-            sendto(file, from, len, flags, named.actual(), to_len)
-        });
+        let done = in_turn(&inside, turn, || sendto(file, from, len, flags, named.actual(), to_len));
         let errno = crate::runtime::guard::save_errno();
         let done = sent(file, done, pc);
         crate::runtime::guard::restore_errno(error_of_call(errno));

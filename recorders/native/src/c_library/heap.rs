@@ -98,7 +98,8 @@ pub(super) fn enter(pc: usize) -> Option<RuntimeGuard> {
     enter_for(pc, || Intent::NONE)
 }
 
-fn enter_for(pc: usize, intent: impl FnOnce() -> Intent) -> Option<RuntimeGuard> {
+/// As [`enter`], before an access.
+pub(super) fn enter_for(pc: usize, intent: impl FnOnce() -> Intent) -> Option<RuntimeGuard> {
     if modules::is_instrumented(pc) {
         RuntimeGuard::enter_for(intent)
     } else {

@@ -105,8 +105,10 @@ pub unsafe fn length(text: *const c_char) -> usize {
 /// The register is the first that the arguments leave free; see `export`. `quick` calls run inside the runtime;
 /// `slow` ones may sleep, allocate or call back, so they run as a part of the program; `away` ones are
 /// expected to sleep, and give the baton away; `(input file)` and `(output file)` ones do so if the
-/// file is not ready, unless they fail then, as `(input file flags)` and `(output file flags)` can by their flags, and `(waiting limit)` ones unless the limit is 0; `(patient attempt object)` ones try without
-/// waiting, until others have operated on the object (both are what `before` calls so); these, and `system` ones, which
+/// file is not ready, unless they fail then, as `(input file flags)` and `(output file flags)` can by their flags;
+/// `(input file 0 room)` and `(output file 0 room)` ones may fail at once for want of room, or if it cannot be known. What such a call writes to a channel,
+/// `before` has to announce: it runs once the call need not wait for that. `(waiting limit)` ones give the baton away
+/// unless the limit is 0; `(patient attempt object)` ones try without waiting, until others have operated on the object (both are what `before` calls so); these, and `system` ones, which
 /// are as `slow`, are watched whoever calls. With a `file`, the call uses that descriptor; `(closes file)` closes it.
 /// `(means slow path)` and `(means system path)` calls give the kernel a path, which is read, and is then the one that is
 /// [meant](super::process_paths) in this run, for `before` and `after` too; `(finds system path)` ones have results that
@@ -132,10 +134,12 @@ macro_rules! library {
                             return $name($($argument),*);
                         };
                         library!(@meant $how $pc);
+                        #[allow(unused_variables, reason = "others than those that write wait behind `before`, or never")]
+                        let turn = library!(@turn_to_write $how inside);
                         $($before)*
                         $crate::c_library::library::before_writes($pc, [$($crate::c_library::library::Reach::reach($argument)),*]);
                         #[allow(unused_mut, reason = "few functions return something else than libc did")]
-                        let mut $out = library!(@$how inside, $name($($argument),*));
+                        let mut $out = library!(@$how inside turn, $name($($argument),*));
                         let errno = $crate::runtime::guard::save_errno();
                         $($after)*
                         $crate::runtime::guard::restore_errno($crate::runtime::accesses::error_of_call(errno));
@@ -166,60 +170,73 @@ macro_rules! library {
     (@enter (slow $file:ident) $pc:ident) => { $crate::c_library::channels::descriptor::enter_program($file, $pc) };
     (@enter (waiting $limit:ident) $pc:ident) => { $crate::runtime::accesses::enter_system($pc) };
     (@enter (patient $attempt:ident $object:ident) $pc:ident) => { $crate::runtime::accesses::enter_system($pc) };
+    (@turn_to_write (output $file:ident $($asked:tt)*) $inside:ident) => {
+        library!(@turn POLLOUT writes $inside $file $($asked)*)
+    };
+    (@turn_to_write $how:tt $inside:ident) => {
+        $crate::runtime::blocking::Turn::Now
+    };
+    (@turn $wanted:ident $on:ident $inside:ident $file:ident $($flags:tt $($room:ident)?)?) => {
+        $crate::runtime::blocking::await_turn_of_call(
+            &$inside,
+            $crate::runtime::blocking::Asked {
+                file: $file,
+                wanted: libc::$wanted,
+                flags: 0 $(| $flags)?,
+            },
+            $crate::c_library::channels::$on($file, usize::MAX $($(.min($room))?)?),
+        )
+    };
+    (@enter ($how:tt $file:ident $flags:tt $room:ident) $pc:ident) => { $crate::c_library::channels::descriptor::enter($file, $pc) };
     (@enter ($how:tt $file:ident $flags:ident) $pc:ident) => { $crate::c_library::channels::descriptor::enter($file, $pc) };
     (@enter ($how:tt $file:ident) $pc:ident) => { $crate::c_library::channels::descriptor::enter($file, $pc) };
     (@enter $how:tt $pc:ident) => { $crate::runtime::accesses::enter_system($pc) };
-    (@(means $how:tt $path:ident) $inside:ident, $call:expr) => { library!(@$how $inside, $call) };
-    (@(finds $how:tt $path:ident) $inside:ident, $call:expr) => { library!(@$how $inside, $call) };
-    (@quick $inside:ident, $call:expr) => {{
+    (@(means $how:tt $path:ident) $inside:ident $turn:ident, $call:expr) => { library!(@$how $inside $turn, $call) };
+    (@(finds $how:tt $path:ident) $inside:ident $turn:ident, $call:expr) => { library!(@$how $inside $turn, $call) };
+    (@quick $inside:ident $turn:ident, $call:expr) => {{
         let result = $call;
         let _ = &$inside;
         result
     }};
-    (@slow $inside:ident, $call:expr) => {
+    (@slow $inside:ident $turn:ident, $call:expr) => {
         $inside.in_program(|| $call)
     };
-    (@system $inside:ident, $call:expr) => {
+    (@system $inside:ident $turn:ident, $call:expr) => {
         $inside.in_program(|| $call)
     };
-    (@away $inside:ident, $call:expr) => {
+    (@away $inside:ident $turn:ident, $call:expr) => {
         $inside.outside(|| $call)
     };
-    (@(away) $inside:ident, $call:expr) => {
+    (@(away) $inside:ident $turn:ident, $call:expr) => {
         $inside.outside(|| $call)
     };
-    (@(closes $file:ident) $inside:ident, $call:expr) => {
+    (@(closes $file:ident) $inside:ident $turn:ident, $call:expr) => {
         $inside.in_program(|| $call)
     };
-    (@(slow $file:ident) $inside:ident, $call:expr) => {
+    (@(slow $file:ident) $inside:ident $turn:ident, $call:expr) => {
         $inside.in_program(|| $call)
     };
-    (@(system $file:ident) $inside:ident, $call:expr) => {
+    (@(system $file:ident) $inside:ident $turn:ident, $call:expr) => {
         $inside.in_program(|| $call)
     };
-    (@(away $file:ident) $inside:ident, $call:expr) => {
+    (@(away $file:ident) $inside:ident $turn:ident, $call:expr) => {
         $inside.outside(|| $call)
     };
-    (@(patient $attempt:ident $object:ident) $inside:ident, $call:expr) => {
+    (@(patient $attempt:ident $object:ident) $inside:ident $turn:ident, $call:expr) => {
         $crate::c_library::channels::shared::patiently(&$inside, $object, $attempt, || $call)
     };
-    (@(waiting $limit:ident) $inside:ident, $call:expr) => {
+    (@(waiting $limit:ident) $inside:ident $turn:ident, $call:expr) => {
         if $limit == 0 {
             $inside.in_program(|| $call)
         } else {
             $inside.outside(|| $call)
         }
     };
-    (@(input $file:ident) $inside:ident, $call:expr) => {
-        $crate::runtime::blocking::when_ready(&$inside, $file, libc::POLLIN, 0, || $call)
-    };
-    (@(output $file:ident) $inside:ident, $call:expr) => {
-        $crate::runtime::blocking::when_ready(&$inside, $file, libc::POLLOUT, 0, || $call)
-    };
-    (@(input $file:ident $flags:ident) $inside:ident, $call:expr) => {
-        $crate::runtime::blocking::when_ready(&$inside, $file, libc::POLLIN, $flags, || $call)
-    };
-    (@(output $file:ident $flags:ident) $inside:ident, $call:expr) => {
-        $crate::runtime::blocking::when_ready(&$inside, $file, libc::POLLOUT, $flags, || $call)
+    (@(input $file:ident $($asked:tt)*) $inside:ident $turn:ident, $call:expr) => {{
+        let turn = library!(@turn POLLIN reads $inside $file $($asked)*);
+        $crate::runtime::blocking::in_turn(&$inside, turn, || $call)
+    }};
+    (@(output $file:ident $($asked:tt)*) $inside:ident $turn:ident, $call:expr) => {
+        $crate::runtime::blocking::in_turn(&$inside, $turn, || $call)
     };
 }

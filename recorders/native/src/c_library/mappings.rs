@@ -1,7 +1,7 @@
 //! Mappings, which are blocks as well. (libc's own do not come through here.)
 
 use super::channels::shared;
-use super::heap::{begins_inside, begins_with, enter};
+use super::heap::{begins_inside, begins_with, enter, enter_for};
 use crate::events::{images, modules, pending};
 use crate::platform::export::export;
 use crate::platform::memory::{each, readable};
@@ -15,6 +15,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, c_uint, off_t};
 use recorder_ring::Record;
 use recorder_ring::plan::kind;
+use recorder_scheduler::intent::Intent;
 use std::vec::Vec;
 
 /// Mappings begin at multiples of this.
@@ -237,7 +238,8 @@ export! {
 unsafe extern "C" fn unmap(addr: *mut c_void, len: usize, pc: usize) -> c_int {
     // What the kernel refuses ends nothing.
     let refused = len == 0 || !(addr as usize).is_multiple_of(PAGE);
-    let inside = if refused { None } else { RuntimeGuard::enter_and_stay() };
+    let about_to_end = || Intent::free(pc, addr as usize);
+    let inside = if refused { None } else { enter_for(pc, about_to_end) };
     if inside.is_some() {
         pending::push(Record::Free {
             pc: pc as u64,

@@ -104,23 +104,6 @@ pub fn named(address: *const sockaddr, len: usize) -> Option<u16> {
     unsafe { port_of(address, there).map(|port| port.read_unaligned()) }
 }
 
-/// Whether a socket's bytes go only to where it is connected.
-pub fn is_stream(file: c_int) -> bool {
-    let mut kind: c_int = 0;
-    let mut len = size_of::<c_int>() as socklen_t;
-    // SAFETY: room of that length; the C library's own function, which does not come back here.
-    let result = unsafe {
-        real::getsockopt(
-            file,
-            libc::SOL_SOCKET,
-            libc::SO_TYPE,
-            (&raw mut kind).cast(),
-            &raw mut len,
-        )
-    };
-    result == 0 && kind == libc::SOCK_STREAM
-}
-
 /// A socket was bound to any port: which one the program will find, and does in this run. The one that it will find.
 pub fn bound(file: c_int, pc: usize) -> Option<u16> {
     let mut address = MaybeUninit::<sockaddr_storage>::zeroed();
@@ -141,11 +124,9 @@ pub fn bound(file: c_int, pc: usize) -> Option<u16> {
 
 mod real {
     use super::{c_int, sockaddr, socklen_t};
-    use core::ffi::c_void;
 
     crate::platform::real::real! {
         fn getsockname(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int;
-        fn getsockopt(file: c_int, level: c_int, name: c_int, to: *mut c_void, len: *mut socklen_t) -> c_int;
     }
 }
 

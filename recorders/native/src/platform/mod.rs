@@ -11,4 +11,5 @@ pub mod memory;
 pub mod processor;
 pub mod real;
 pub mod shared_memory;
+pub mod socket_options;
 pub mod sys;

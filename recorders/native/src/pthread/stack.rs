@@ -2,12 +2,14 @@
 
 use crate::events::pending;
 use crate::platform::{real, sys};
+use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::thread::Thread;
 use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 use libc::pthread_attr_t;
 use recorder_ring::Record;
+use recorder_scheduler::intent::Intent;
 
 /// The calling thread's stack is a block that exists from its beginning to its end, unless it is memory of the program's.
 /// glibc uses the memory again for later threads; like every block, it is zero at first.
@@ -65,6 +67,8 @@ pub fn own() -> Option<(usize, usize)> {
 /// The calling thread's stack goes with it, unless it is the process' own, or the program's.
 pub fn end(thread: &'static Thread) {
     if thread.stack.get() != 0 && is_block(thread) && thread.os_id.load(Relaxed) != sys::process_id() {
+        // Others may still use what lies there.
+        RuntimeGuard::of(thread).await_turn_before(|| Intent::free(0, thread.stack.get()));
         pending::push(Record::Free {
             pc: 0,
             addr: thread.stack.get() as u64,

@@ -5,7 +5,7 @@
 //! is anything to wait for; if so, they give the baton away. Calls that are not listed here work
 //! as well, a little later: the watcher takes the baton from a thread that sleeps in one.
 
-use crate::platform::{memory, real, sys};
+use crate::platform::{memory, real, socket_options, sys};
 use crate::runtime::guard::{RuntimeGuard, restore_errno, save_errno};
 use crate::scheduling::thread::Woken;
 use crate::scheduling::{baton, clocks};
@@ -141,40 +141,97 @@ pub unsafe extern "C-unwind" fn sched_yield() -> c_int {
     }
 }
 
-/// Makes a call that waits for `file` to become readable or writable: with the baton if it is already, or if the call
-/// fails instead of waiting, by the file's flags or its own (`flags`, those of `recv`). That it fails depends on what
-/// others have done by then, and not on what they do until this thread has the baton again.
-///
-/// # Safety
-/// As that of the call.
-pub unsafe fn when_ready<R>(
-    inside: &RuntimeGuard,
-    file: c_int,
-    wanted: c_short,
-    flags: c_int,
-    call: impl FnOnce() -> R,
-) -> R {
-    inside.may_be_cancelled();
-    let mut state = pollfd {
-        fd: file,
-        events: wanted,
-        revents: 0,
-    };
-    let errno = save_errno();
-    // SAFETY: one valid entry.
-    let ready = unsafe { real::poll(&mut state, 1, 0) } != 0;
-    let fails = || {
+/// How a call is made that may wait for a file to become readable or writable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// With the baton: it need not wait, or fails instead.
+    Now,
+    /// Without: it may wait.
+    Outside,
+    /// Not at all: a signal's handler has ended the wait for it.
+    Interrupted,
+}
+
+/// A call on a descriptor that may wait, by what its waiting depends on.
+#[derive(Clone, Copy)]
+pub struct Asked {
+    /// The descriptor.
+    pub file: c_int,
+    /// For what it waits: `POLLIN` or `POLLOUT`.
+    pub wanted: c_short,
+    /// Its flags, those of `recv`.
+    pub flags: c_int,
+}
+
+impl Asked {
+    /// Whether it could be made now without waiting.
+    fn is_ready(self) -> bool {
+        let mut state = pollfd {
+            fd: self.file,
+            events: self.wanted,
+            revents: 0,
+        };
+        // SAFETY: one valid entry.
+        unsafe { real::poll(&mut state, 1, 0) != 0 }
+    }
+
+    /// Whether it fails where it would wait, by the file's flags or its own.
+    fn fails(self) -> bool {
+        const NEVER_WAITS: c_int = libc::MSG_DONTWAIT | libc::MSG_OOB | libc::MSG_ERRQUEUE;
         // SAFETY: no memory is involved.
-        let flags_of_file = unsafe { sys::call(libc::SYS_fcntl, file as usize, libc::F_GETFL as usize, 0, 0) };
-        flags & libc::MSG_DONTWAIT != 0 || (flags_of_file > 0 && flags_of_file as c_int & libc::O_NONBLOCK != 0)
+        let of_file = unsafe { sys::call(libc::SYS_fcntl, self.file as usize, libc::F_GETFL as usize, 0, 0) };
+        self.flags & NEVER_WAITS != 0 || (of_file > 0 && of_file as c_int & libc::O_NONBLOCK != 0)
+    }
+
+    /// Waits without the baton until it is ready, or a signal ends the wait.
+    fn wait(self, inside: &RuntimeGuard) {
+        let mut state = pollfd {
+            fd: self.file,
+            events: self.wanted,
+            revents: 0,
+        };
+        // SAFETY: one valid entry.
+        inside.outside(|| unsafe { real::poll(&mut state, 1, -1) });
+    }
+}
+
+/// Waits until a call need not: then it is made with the baton, unless it may sleep all the same (there may be less room
+/// than it needs). That it fails instead of waiting depends on what others have done by then, and not on what they do
+/// until this thread has the baton again.
+///
+/// On a *channel*, the kernel serves those who wait in an order that nobody sees: who was served first would have the
+/// baton, and so its event, later than one who came later. So nobody waits there in the call itself, but before it,
+/// looks again with the baton, and is served with it: the order of the events is that in which the kernel served.
+pub fn await_turn_of_call(inside: &RuntimeGuard, asked: Asked, is_channel: bool) -> Turn {
+    inside.may_be_cancelled();
+    let errno = save_errno();
+    inside.call_ended.set(false);
+    let turn = loop {
+        if asked.is_ready() || asked.fails() {
+            break Turn::Now;
+        }
+        // The call itself knows how long it may wait, and whether at all.
+        if !is_channel || socket_options::has_limit(asked.file, asked.wanted) {
+            break Turn::Outside;
+        }
+        asked.wait(inside);
+        if inside.call_ended.get() && !asked.is_ready() {
+            break Turn::Interrupted;
+        }
     };
-    let keeps_the_baton = ready || fails();
     restore_errno(errno);
-    if keeps_the_baton {
-        // It may sleep all the same: others may take what is there, or there may be less room than needed.
-        inside.in_program(call)
-    } else {
-        inside.outside(call)
+    turn
+}
+
+/// Makes a call in its turn.
+pub fn in_turn<R: From<i8>>(inside: &RuntimeGuard, turn: Turn, call: impl FnOnce() -> R) -> R {
+    match turn {
+        Turn::Now => inside.in_program(call),
+        Turn::Outside => inside.outside(call),
+        Turn::Interrupted => {
+            restore_errno(libc::EINTR);
+            R::from(-1)
+        }
     }
 }
 

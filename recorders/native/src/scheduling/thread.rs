@@ -59,6 +59,8 @@ record! {
         pub futex: FutexWait = FutexWait::new(),
         /// It is in a call outside, from which it did not return.
         pub in_call: Cell<bool> = Cell::new(false),
+        /// A signal's handler ran in a call outside that does not let it go on (no `SA_RESTART`).
+        pub call_ended: Cell<bool> = Cell::new(false),
         /// It wants to end wherever it is then.
         pub asynchronous: Cell<bool> = Cell::new(false),
         /// Somebody who joins it has found it running.

@@ -171,6 +171,9 @@ unsafe extern "C" fn take(signal: c_int, info: *mut siginfo_t, context: *mut c_v
                     }
                 }
                 if may_come {
+                    if HANDLERS[signal as usize].flags.load(Relaxed) & libc::SA_RESTART == 0 {
+                        thread.call_ended.set(true);
+                    }
                     run(signal, info, context);
                 }
                 leave_again(thread);

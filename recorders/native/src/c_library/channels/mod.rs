@@ -29,7 +29,7 @@ use super::ports;
 use crate::events::{images, pending, variable};
 use crate::platform::hash::{Build, Table};
 use crate::platform::memory::{self, NOBODYS};
-use crate::platform::sys;
+use crate::platform::{socket_options, sys};
 use crate::scheduling::recording;
 use core::cell::{Cell, UnsafeCell};
 use descriptor::MOST_FILES;
@@ -206,6 +206,30 @@ fn takes(from: c_int, amount: Amount, pc: usize) {
         File::Ends { from, .. } => from,
     };
     with(queue, |number, queue| queue.take(number, amount, pc));
+}
+
+/// Whether what is read there was written by this process, perhaps, and a call with so much room waits for it.
+pub fn reads(from: c_int, room: usize) -> bool {
+    match file(from) {
+        File::Other | File::Signals => false,
+        File::Socket => has_room(own_sockets(), room),
+        File::Ends { from, .. } => has_room(from, room),
+    }
+}
+
+/// Whether what is written there is read by this process, perhaps, and a call that writes so much waits for room.
+pub fn writes(to: c_int, bytes: usize) -> bool {
+    match file(to) {
+        File::Other | File::Signals => false,
+        File::Socket => has_room(own_sockets(), bytes),
+        File::Ends { to, .. } => has_room(to, bytes),
+    }
+}
+
+fn has_room(queue: Option<u32>, room: usize) -> bool {
+    let mut has_room = false;
+    with(queue, |_, queue| has_room = room >= queue.least());
+    has_room
 }
 
 /// It has read or received so many bytes; none at the end.
@@ -429,7 +453,7 @@ pub fn has_port(port: Option<u16>) {
 /// A socket is about to be connected.
 pub fn connects(file: c_int, to: *const sockaddr, len: usize) {
     let is_own = |port: u16| CHANNELS.has_more_ports.get() || CHANNELS.ports.iter().any(|own| own.get() == port);
-    let is_elsewhere = || ports::is_stream(file) && ports::named(to, len).is_some_and(|port| !is_own(port));
+    let is_elsewhere = || socket_options::is_stream(file) && ports::named(to, len).is_some_and(|port| !is_own(port));
     if CHANNELS.binds.get() && !is_elsewhere() {
         talks_to(to);
     }

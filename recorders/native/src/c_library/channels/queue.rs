@@ -21,6 +21,8 @@ pub struct Queue {
     is_stream: bool,
     /// Who waits for an `epoll` instance may see each write. Else nobody has told an instance to watch who reads.
     is_polled: bool,
+    /// With less room than this, a call fails at once.
+    least: usize,
     /// Where each write ends, and its number, of those that were not read completely.
     unread: VecDeque<(u64, u64)>,
     written: u64,
@@ -71,23 +73,24 @@ impl Side {
 impl Queue {
     /// Of bytes, in order.
     pub const fn of_bytes() -> Self {
-        Self::new(true, true)
+        Self::new(true, true, 1)
     }
 
     /// Of changes to something that readers see as a whole.
     pub const fn of_states() -> Self {
-        Self::new(false, true)
+        Self::new(false, true, 1)
     }
 
     /// The same, of a counter that only this process has.
     pub const fn of_counter() -> Self {
-        Self::new(false, false)
+        Self::new(false, false, size_of::<u64>())
     }
 
-    const fn new(is_stream: bool, is_polled: bool) -> Self {
+    const fn new(is_stream: bool, is_polled: bool, least: usize) -> Self {
         Self {
             is_stream,
             is_polled,
+            least,
             unread: VecDeque::new(),
             written: 0,
             read: 0,
@@ -99,7 +102,7 @@ impl Queue {
 
     /// As if nothing had been written or read.
     pub fn start_over(&mut self) {
-        *self = Self::new(self.is_stream, self.is_polled);
+        *self = Self::new(self.is_stream, self.is_polled, self.least);
     }
 
     /// An `epoll` instance is about to be told of it.
@@ -110,6 +113,11 @@ impl Queue {
     /// Whether it may be that an instance was.
     pub fn is_polled(&self) -> bool {
         self.is_polled
+    }
+
+    /// With less room than this, a call fails at once.
+    pub fn least(&self) -> usize {
+        self.least
     }
 
     /// Its bytes pass through buffers of streams: who writes them to the channel, and when, is not seen.
