@@ -25,6 +25,12 @@ pub enum ImportError {
         /// The file.
         file: String,
     },
+    /// A folder that is no trace.
+    #[error("{folder} is a folder, and holds no logs of RV-Predict; name a trace in it")]
+    NoLogs {
+        /// The folder.
+        folder: String,
+    },
     /// A trace of our own that cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),

@@ -199,7 +199,7 @@ fn folder(path: &Path, repair: bool) -> Result<Opened, ImportError> {
     let logs = rv_predict::logs(path).map_err(io(path))?;
     let name = path.display().to_string();
     if logs.is_empty() {
-        return Err(ImportError::UnknownFormat { file: name });
+        return Err(ImportError::NoLogs { folder: name });
     }
     let mut records = Vec::new();
     for log in logs {
