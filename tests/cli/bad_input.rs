@@ -26,7 +26,12 @@ fn what_is_no_trace_is_refused() {
         for file in ["text.bin", "empty.bin", "."] {
             let outcome = witness(&folder, &[command, file]).status(2);
             assert!(outcome.stderr.contains(file), "{command} {file}: {}", outcome.stderr);
-            assert_eq!(outcome.stderr.contains(" is a folder"), file == ".", "{}", outcome.stderr);
+            assert_eq!(
+                outcome.stderr.contains(" is a folder"),
+                file == ".",
+                "{}",
+                outcome.stderr
+            );
         }
     }
 }

@@ -247,8 +247,8 @@ fn memory_that_goes_away_beside_its_use_is_shown() {
     program.record(&["--policy", "fifo"], &[]);
     let outcome = program.live(&[]).expect(&[66]).unwrap();
     let confirmed = outcome.stdout.matches("CONFIRMED: ").count();
-    assert_eq!(confirmed, 2, "{}", outcome.stdout);
-    let places = [program.line("mapping"), program.line("munmap"), program.line("stack")];
+    assert_eq!(confirmed, 3, "{}", outcome.stdout);
+    let places = ["mapping", "munmap", "stack", "moving", "mremap"].map(|mark| program.line(mark));
     for place in places {
         assert!(outcome.stdout.contains(&place), "{place}\n{}", outcome.stdout);
     }

@@ -28,7 +28,7 @@ fn sets_of_descriptors_are_as_long_as_the_program_says() {
 #[test]
 fn what_threads_ask_of_the_c_library_they_get() {
     let program = Program::instrumented("as_natively", "as_natively");
-    for case in ["0", "1", "2", "3", "4", "5", "6"] {
+    for case in ["0", "1", "2", "3", "4", "5", "6", "7"] {
         for flags in [&["--policy=fifo"][..], &["--policy=random", "--seed=1"]] {
             let flags: Vec<&str> = flags.iter().chain(&["--timeout=20"]).copied().collect();
             let (mut record, trace) = program.recorder(&format!("case-{case}"), &flags, &[case]);

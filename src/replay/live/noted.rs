@@ -1,4 +1,5 @@
-//! Events that one thread notes for another, and a schedule that has them where the program can.
+//! Events that a program cannot have where a schedule has them, and a schedule that performs the same, and has them where
+//! it can: those of one call, and those that one thread notes for another.
 //!
 //! A finalizer comes after all that other threads did. So the call that announces it (`__tsan_java_finalize`) has each
 //! of them store to a variable of the recorder's own, where it stands, and loads that at once. In a trace the store is
@@ -10,6 +11,9 @@ use crate::schedule::{Schedule, slices_of};
 use crate::trace::{AccessKind, EventId, ThreadId, Trace};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use trace_format::NOBODYS;
+
+/// Bits of the addresses of channels' variables: `recorders/native/src/c_library/channels/queue.rs`.
+const CHANNELS: u64 = NOBODYS | 1 << 61;
 
 /// The thread that notes this event for the one that has it.
 pub(super) fn noted_by(trace: &Trace, event: EventId) -> Option<ThreadId> {
@@ -35,9 +39,64 @@ fn load_of(store: EventId) -> EventId {
     EventId(store.0 + 1)
 }
 
-/// A schedule that performs `order` behind its events as recorded, but what is noted for a thread, and all that this
-/// does behind it, only where the call notes it. `None` if that is the same.
+/// A schedule that performs `order` behind its events as recorded, but each call on a channel as a whole, and what is
+/// noted for a thread, and all that this does behind it, only where the call notes it. `None` if that is the same.
 pub(super) fn with_calls(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Option<Schedule> {
+    let whole = with_whole_calls(trace, schedule, order);
+    let noted = where_noted(trace, whole.as_deref().unwrap_or(order));
+    let found = noted.or(whole).filter(|found| found != order)?;
+    let place: BTreeMap<EventId, usize> = (0..).zip(&found).map(|(at, &event)| (event, at)).collect();
+    let mut wakes = schedule.wakes.clone();
+    // Those among the events as recorded stay in front.
+    wakes.sort_by_key(|(notify, _)| place.get(notify).map_or(0, |at| at + 1));
+    Some(Schedule {
+        slices: slices_of(trace, &found),
+        wakes,
+        ..schedule.clone()
+    })
+}
+
+/// Whether a call on a channel looks with this event for what is set for good, and does more on the recorder's variables.
+/// The program makes such a call at once, with the first of its events: too early, if the schedule has others write or
+/// read in between. Later, it finds the same.
+fn looks_in_call(trace: &Trace, event: EventId) -> bool {
+    let is_of_channel = |addr: u64| addr & CHANNELS == CHANNELS;
+    let looks = trace.access(event).is_some_and(|access| {
+        let is_set = || trace.numbers(access).all(|used| used.read == 1);
+        access.kind == AccessKind::AtomicLoad && is_of_channel(access.addr) && is_set()
+    });
+    let goes_on = |next: EventId| {
+        let access = trace.access(next).filter(|access| access.kind.is_atomic());
+        access.is_some_and(|access| is_of_channel(access.addr)) && trace.pc(next) == trace.pc(event)
+    };
+    looks && trace.successor(event).is_some_and(goes_on)
+}
+
+/// The same events, but those with which a call looks first only where it does what comes next. Where nothing does, they
+/// are left out, unless the schedule ends there: nobody sees them.
+fn with_whole_calls(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Option<Vec<EventId>> {
+    if !order.iter().any(|&event| looks_in_call(trace, event)) {
+        return None;
+    }
+    let mut held: BTreeMap<ThreadId, Vec<EventId>> = BTreeMap::new();
+    let mut found: Vec<EventId> = Vec::with_capacity(order.len());
+    for &event in order {
+        let looks = held.entry(trace.thread(event)).or_default();
+        if looks_in_call(trace, event) {
+            looks.push(event);
+        } else {
+            found.append(looks);
+            found.push(event);
+        }
+    }
+    let ends = schedule.goal.pending().map(|event| trace.thread(event));
+    ends.for_each(|thread| found.extend(held.remove(&thread).unwrap_or_default()));
+    Some(found)
+}
+
+/// The same events, but what is noted for a thread, and all that this does behind it, only where the call notes it.
+/// `None` if nothing is noted.
+fn where_noted(trace: &Trace, order: &[EventId]) -> Option<Vec<EventId>> {
     if !order.iter().any(|&event| noted_by(trace, event).is_some()) {
         return None;
     }
@@ -65,16 +124,5 @@ pub(super) fn with_calls(trace: &Trace, schedule: &Schedule, order: &[EventId]) 
         found.push(event);
     }
     found.extend(held.into_values().flatten());
-    if found == order {
-        return None;
-    }
-    let place: BTreeMap<EventId, usize> = (0..).zip(&found).map(|(at, &event)| (event, at)).collect();
-    let mut wakes = schedule.wakes.clone();
-    // Those among the events as recorded stay in front.
-    wakes.sort_by_key(|(notify, _)| place.get(notify).map_or(0, |at| at + 1));
-    Some(Schedule {
-        slices: slices_of(trace, &found),
-        wakes,
-        ..schedule.clone()
-    })
+    Some(found)
 }

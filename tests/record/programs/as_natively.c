@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -151,10 +152,28 @@ static int queues_signals(void)
     return sum != 63;
 }
 
+/* How long a message was tells the call that has no room for it, if it is asked. */
+static int measures_messages(void)
+{
+    static const int kinds[] = {SOCK_DGRAM, SOCK_SEQPACKET};
+    int pair[2], wrong = 0;
+    char byte;
+    for (int i = 0; i < 2; i++) {
+        wrong |= socketpair(AF_UNIX, kinds[i], 0, pair);
+        for (int times = 0; times < 2; times++)
+            wrong |= send(pair[0], "abc", 3, 0) != 3;
+        wrong |= recv(pair[1], NULL, 0, MSG_PEEK | MSG_TRUNC) != 3;
+        wrong |= recvfrom(pair[1], &byte, 1, MSG_TRUNC, NULL, NULL) != 3 || byte != 'a';
+        wrong |= recv(pair[1], &byte, 1, 0) != 1 || byte != 'a';
+    }
+    return wrong;
+}
+
 int main(int count, char **arguments)
 {
     static int (*const cases[])(void) = {
         sets_user, brings_stack, blocks_signals, waits_oddly, has_first_key, waits_for_timer, queues_signals,
+        measures_messages,
     };
     return cases[atoi(arguments[count - 1])]();
 }

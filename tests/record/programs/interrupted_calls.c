@@ -95,7 +95,8 @@ static void goes_on(int kind) {
 
 static void *for_ever(void *unused) {
     char byte;
-    check(read(ends[0], &byte, 1) == 1);
+    for (;;)
+        read(ends[0], &byte, 1);
     return unused;
 }
 
@@ -127,6 +128,16 @@ int main(void) {
     usleep(2000);
     pthread_cancel(thread);
     check(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
+
+    /* A handler is perhaps on top of the call when the thread is cancelled there. */
+    for (int times = 0; times < 20; times++) {
+        pthread_create(&thread, NULL, for_ever, NULL);
+        if (times % 2)
+            usleep(1000);
+        pthread_kill(thread, SIGUSR1);
+        pthread_cancel(thread);
+        check(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
+    }
 
     struct call last = {READ, 0, 0, 0};
     pthread_create(&thread, NULL, make, &last);

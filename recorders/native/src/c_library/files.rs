@@ -55,6 +55,29 @@ pub(super) fn arrived(to: *const c_void, len: ssize_t, pc: usize) {
     arrives(to, amount(len), pc);
 }
 
+/// What a call has read or received.
+struct Received {
+    /// How much the program gets to see; negative if it failed.
+    done: ssize_t,
+    /// This process has written it: along a plan, what it has written in this run.
+    is_own: bool,
+}
+
+impl Received {
+    /// It lies here now.
+    fn lies(&self, to: *const c_void, len: usize, pc: usize) {
+        match self.is_own {
+            true => writes(to, len, pc),
+            false => arrives(to, len, pc),
+        }
+    }
+
+    /// It lies here now, as far as there was room.
+    fn lies_in(&self, to: *const c_void, room: usize, pc: usize) {
+        self.lies(to, amount(self.done).min(room), pc);
+    }
+}
+
 /// An address that came back, with its length.
 ///
 /// # Safety
@@ -81,17 +104,27 @@ fn set(sets: [*const fd_set; 3], count: c_int, access: fn(*const fd_set, usize, 
     }
 }
 
-/// A call has read or received, into so much room; how much the program gets to see.
-fn received(file: c_int, done: ssize_t, room: usize, flags: c_int, pc: usize) -> ssize_t {
+/// A call has read or received, into so much room.
+fn received(file: c_int, done: ssize_t, room: usize, flags: c_int, pc: usize) -> Received {
+    let mut is_own = false;
     if flags & libc::MSG_PEEK != 0 && done > 0 {
         channels::is_ready(file, pc);
     } else if done >= 0 {
-        channels::received(file, done as usize, pc);
+        is_own = channels::received(file, done as usize, pc);
     } else if flags & (libc::MSG_ERRQUEUE | libc::MSG_OOB) == 0 && crate::runtime::guard::save_errno() == libc::EAGAIN {
         channels::found_empty(file, pc);
     }
-    // Never more than there is room for, whatever the program gives at the same place now.
-    (returns_or_fails(done as i64, pc) as ssize_t).min(room as ssize_t)
+    let given = returns_or_fails(done as i64, pc) as ssize_t;
+    // Never more than there is room for, whatever the program gives at the same place now; unless it asks how long the
+    // message was.
+    let most = match flags & libc::MSG_TRUNC {
+        0 => ssize_t::try_from(room).unwrap_or(ssize_t::MAX),
+        _ => ssize_t::MAX,
+    };
+    Received {
+        done: if is_own { done } else { given.min(most) },
+        is_own,
+    }
 }
 
 /// If what was read are signals, each comes after it was sent.
@@ -143,7 +176,7 @@ fn is_lock(command: c_int) -> bool {
 /// A file was opened: what was in it may be gone.
 fn opened(file: c_int, flags: c_int, pc: usize) -> c_int {
     let file = as_recorded(file, pc);
-    channels::is_other(file, pc);
+    channels::is_opened(file, pc);
     if file >= 0 && flags & libc::O_TRUNC != 0 {
         shared::writes(file, pc);
     }
@@ -238,12 +271,16 @@ const BITS: usize = usize::BITS as usize;
 
 library! {
     read(file: c_int, to: *mut c_void, len: usize) -> ssize_t, "rcx": (input file 0 len) {} (done, pc) {
-        done = received(file, done, len, 0, pc); signals_in(file, to, done, pc); arrived(to, done, pc);
+        let got = received(file, done, len, 0, pc);
+        done = got.done;
+        signals_in(file, to, done, pc);
+        got.lies_in(to, len, pc);
     }
     __read_chk(file: c_int, to: *mut c_void, len: usize, room: usize) -> ssize_t, "r8": (input file 0 len) {} (done, pc) {
-        done = received(file, done, len, 0, pc);
+        let got = received(file, done, len, 0, pc);
+        done = got.done;
         signals_in(file, to, done, pc);
-        arrived(to, done, pc);
+        got.lies_in(to, len, pc);
     }
     pread(file: c_int, to: *mut c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) {} (done, pc) {
         shared::reads(file, None, pc);
@@ -274,7 +311,8 @@ library! {
         spread(parts, count as usize, amount(done), |to, len| arrives(to, len, pc));
     }
     write(file: c_int, from: *const c_void, len: usize) -> ssize_t, "rcx": (output file 0 len) {
-        channels::sends(file, len, pc); passes(from, len, pc);
+        passes(from, len, pc);
+        channels::sends(file, len, pc);
     } (done, pc) { done = sent(file, done, pc); }
     pwrite(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) {
         shared::writes(file, pc);
@@ -298,30 +336,36 @@ library! {
         passes(parts, whole_list(count), pc);
         let room = whole(parts, count as usize);
     } (done, pc) {
-        done = received(file, done, room, 0, pc);
-        spread(parts, count as usize, amount(done), |to, len| arrives(to, len, pc));
+        let got = received(file, done, room, 0, pc);
+        done = got.done;
+        spread(parts, count as usize, amount(done), |to, len| got.lies(to, len, pc));
     }
-    writev(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (output file) { channels::sends(file, whole(parts, count as usize), pc);
+    writev(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (output file) {
         passes(parts, whole_list(count), pc);
         spread(parts, count as usize, usize::MAX, |from, len| passes(from, len, pc));
+        channels::sends(file, whole(parts, count as usize), pc);
     } (done, pc) { done = sent(file, done, pc); }
     recv(file: c_int, to: *mut c_void, len: usize, flags: c_int) -> ssize_t, "r8": (input file flags) {} (done, pc) {
-        done = received(file, done, len, flags, pc);
-        arrived(to, done, pc);
+        let got = received(file, done, len, flags, pc);
+        done = got.done;
+        got.lies_in(to, len, pc);
     }
     __recv_chk(file: c_int, to: *mut c_void, len: usize, room: usize, flags: c_int) -> ssize_t, "r9": (input file flags) {} (done, pc) {
-        done = received(file, done, len, flags, pc);
-        arrived(to, done, pc);
+        let got = received(file, done, len, flags, pc);
+        done = got.done;
+        got.lies_in(to, len, pc);
     }
-    send(file: c_int, from: *const c_void, len: usize, flags: c_int) -> ssize_t, "r8": (output file flags) { channels::sends(file, len, pc);
+    send(file: c_int, from: *const c_void, len: usize, flags: c_int) -> ssize_t, "r8": (output file flags) {
         passes(from, len, pc);
+        channels::sends(file, len, pc);
     } (done, pc) { done = sent(file, done, pc); }
     recvmsg(file: c_int, message: *mut msghdr, flags: c_int) -> ssize_t, "rcx": (input file flags room) {
         describes(message, pc);
         let room = memory::at(message).map_or(0, |given| whole(given.msg_iov, given.msg_iovlen));
         let most = memory::at(message).map_or(0, |given| given.msg_namelen as usize);
     } (done, pc) {
-        done = received(file, done, amount(done), flags, pc);
+        let got = received(file, done, amount(done), flags, pc);
+        done = got.done;
         if done >= 0 {
             let message = &*message;
             described(message, pc);
@@ -330,13 +374,12 @@ library! {
             ports::arrives(message.msg_name.cast(), named, pc);
             writes(message.msg_name, named, pc);
             writes(message.msg_control, message.msg_controllen, pc);
-            spread(message.msg_iov, message.msg_iovlen, amount(done), |to, len| arrives(to, len, pc));
+            spread(message.msg_iov, message.msg_iovlen, amount(done), |to, len| got.lies(to, len, pc));
         }
     }
     sendmsg(file: c_int, message: *const msghdr, flags: c_int) -> ssize_t, "rcx": (output file flags) {
         let given = memory::at(message);
         if let Some(given) = &given { channels::talks_to(given.msg_name.cast()); }
-        channels::sends(file, given.map_or(0, |given| whole(given.msg_iov, given.msg_iovlen)), pc);
         describes(message, pc);
         let actual = given.map(|given| {
             passes(given.msg_name, given.msg_namelen as usize, pc);
@@ -345,6 +388,7 @@ library! {
             let named = Named::new(given.msg_name.cast(), given.msg_namelen);
             (named, given)
         });
+        channels::sends(file, given.map_or(0, |given| whole(given.msg_iov, given.msg_iovlen)), pc);
         let actual = actual.as_ref().map(|(named, given)| msghdr { msg_name: named.actual().cast_mut().cast(), ..*given });
         let message = actual.as_ref().map_or(message, ptr::from_ref);
     } (done, pc) { done = sent(file, done, pc); }
@@ -371,7 +415,9 @@ library! {
         if connection >= 0 { channels::received(file, 0, pc); connection = as_recorded(connection, pc); channels::is_socket(connection, pc); address(from, len, most, pc); }
     }
     connect(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": (away file) {
-        channels::connects(file, to, len as usize); channels::sends(file, 0, pc); passes(to, len as usize, pc);
+        channels::connects(file, to, len as usize);
+        passes(to, len as usize, pc);
+        channels::sends(file, 0, pc);
         let named = Named::new(to, len);
         let to = named.actual();
     } (result, pc) {}
@@ -487,10 +533,10 @@ library! {
         passes(event, size_of::<epoll_event>(), pc);
     } (result, pc) { if result == 0 { epoll::was_told(file, action, other, event); } }
     pipe(ends: *mut c_int) -> c_int, "rsi": system {} (result, pc) {
-        if result == 0 { both_as_recorded(ends, pc); channels::is_pipe([*ends, *ends.add(1)], pc); writes(ends, 8, pc); }
+        if result == 0 { both_as_recorded(ends, pc); channels::is_pipe([*ends, *ends.add(1)], true, pc); writes(ends, 8, pc); }
     }
     pipe2(ends: *mut c_int, flags: c_int) -> c_int, "rdx": system {} (result, pc) {
-        if result == 0 { both_as_recorded(ends, pc); channels::is_pipe([*ends, *ends.add(1)], pc); writes(ends, 8, pc); }
+        if result == 0 { both_as_recorded(ends, pc); channels::is_pipe([*ends, *ends.add(1)], flags & libc::O_DIRECT == 0, pc); writes(ends, 8, pc); }
     }
     socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int, "r8": system {} (result, pc) {
         if result == 0 { both_as_recorded(ends, pc); channels::is_pair([*ends, *ends.add(1)], kind & 0xf == libc::SOCK_STREAM, pc); writes(ends, 8, pc); }
@@ -505,7 +551,10 @@ library! {
     getentropy(to: *mut c_void, len: usize) -> c_int, "rdx": system {} (result, pc) { if result == 0 { comes(to, len, pc); } }
     eventfd(count: c_uint, flags: c_int) -> c_int, "rdx": system {} (file, pc) { file = as_recorded(file, pc); if file >= 0 { channels::is_counter(file, pc); } }
     eventfd_read(file: c_int, to: *mut u64) -> c_int, "rdx": (input file) {} (result, pc) {
-        if result == 0 { channels::received(file, 8, pc); arrives(to, 8, pc); }
+        if result == 0 {
+            let is_own = channels::received(file, 8, pc);
+            Received { done: 8, is_own }.lies(to.cast(), 8, pc);
+        }
         else if crate::runtime::guard::save_errno() == libc::EAGAIN { channels::found_empty(file, pc); }
     }
     eventfd_write(file: c_int, value: u64) -> c_int, "rdx": (output file) { channels::sends(file, 8, pc); } (result, pc) {}
@@ -537,8 +586,10 @@ library! {
         for message in memory::each(messages, count as usize) {
             let message = message.msg_hdr;
             channels::talks_to(message.msg_name.cast());
-            channels::sends(file, whole(message.msg_iov, message.msg_iovlen), pc);
             spread(message.msg_iov, message.msg_iovlen, usize::MAX, |from, len| passes(from, len, pc));
+        }
+        for message in memory::each(messages, count as usize) {
+            channels::sends(file, whole(message.msg_hdr.msg_iov, message.msg_hdr.msg_iovlen), pc);
         }
     } (done, pc) {}
     sendfile(file: c_int, from: c_int, at: *mut off_t, len: usize) -> ssize_t, "r8": (output file) {
@@ -599,12 +650,6 @@ library! {
     lseek64(file: c_int, to: off_t, from: c_int) -> off_t, "rcx": (slow file) {} (at, pc) {
         shared::reads(file, Some(file), pc);
     }
-    tee(from: c_int, file: c_int, len: usize, flags: c_uint) -> ssize_t, "r8": (output file) {
-        channels::sends(file, len, pc);
-    } (done, pc) {
-        channels::sent(file, amount(done));
-        if done > 0 { channels::is_ready(from, pc); }
-    }
     ftruncate(file: c_int, len: off_t) -> c_int, "rdx": (slow file) { shared::writes(file, pc); } (result, pc) {}
     ftruncate64(file: c_int, len: off_t) -> c_int, "rdx": (slow file) { shared::writes(file, pc); } (result, pc) {}
 }
@@ -614,50 +659,54 @@ crate::platform::real::real! {
     fn __recvfrom_chk(file: c_int, to: *mut c_void, len: usize, room: usize, flags: c_int, from: *mut sockaddr, from_len: *mut socklen_t) -> ssize_t;
     fn sendto(file: c_int, from: *const c_void, len: usize, flags: c_int, to: *const sockaddr, to_len: socklen_t) -> ssize_t;
     fn copy_file_range(from: c_int, from_at: *mut off_t, to: c_int, to_at: *mut off_t, len: usize, flags: c_uint) -> ssize_t;
+    fn tee(from: c_int, to: c_int, len: usize, flags: c_uint) -> ssize_t;
     fn splice(from: c_int, from_at: *mut off_t, to: c_int, to_at: *mut off_t, len: usize, flags: c_uint) -> ssize_t;
 }
 
-/// A function that has the kernel move bytes from one file to another.
-type Moves = unsafe fn(c_int, *mut off_t, c_int, *mut off_t, usize, c_uint) -> ssize_t;
+/// What becomes of bytes that the kernel passes on from one file to another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bytes {
+    AreMoved,
+    AreCopied,
+}
 
-/// Makes a call that moves bytes.
+/// Makes a call that passes bytes on.
 ///
 /// # Safety
-/// The program's own arguments.
-unsafe fn moves(
-    call: Moves,
+/// The program's own call and arguments.
+unsafe fn passes_on(
+    bytes: Bytes,
     (from, from_at): (c_int, *mut off_t),
     (to, to_at): (c_int, *mut off_t),
     len: usize,
-    flags: c_uint,
     pc: usize,
+    call: impl Fn() -> ssize_t,
 ) -> ssize_t {
-    // SAFETY: promised by the caller.
-    unsafe {
-        let Some(inside) = descriptor::enter(to, pc) else {
-            return call(from, from_at, to, to_at, len, flags);
-        };
-        also_uses(from, pc);
-        let asked = Asked {
-            file: from,
-            wanted: libc::POLLIN,
-            flags: 0,
-        };
-        passes(from_at, size_of::<off_t>(), pc);
-        passes(to_at, size_of::<off_t>(), pc);
-        let turn = await_turn_of_call(&inside, asked, channels::reads(from, len));
-        channels::sends(to, len, pc);
-        let done = in_turn(&inside, turn, || call(from, from_at, to, to_at, len, flags));
-        let errno = crate::runtime::guard::save_errno();
-        channels::sent(to, amount(done));
-        if done >= 0 {
-            channels::received(from, amount(done), pc);
-            writes(from_at, size_of::<off_t>(), pc);
-            writes(to_at, size_of::<off_t>(), pc);
-        }
-        crate::runtime::guard::restore_errno(errno);
-        done
+    let Some(inside) = descriptor::enter(to, pc) else {
+        return call();
+    };
+    also_uses(from, pc);
+    let asked = Asked {
+        file: from,
+        wanted: libc::POLLIN,
+        flags: 0,
+    };
+    passes(from_at, size_of::<off_t>(), pc);
+    passes(to_at, size_of::<off_t>(), pc);
+    let turn = await_turn_of_call(&inside, asked, channels::reads(from, len));
+    // What comes out at the other end was written here before.
+    channels::looks_at_all(from, pc);
+    channels::sends(to, len, pc);
+    let done = in_turn(&inside, turn, call);
+    let errno = crate::runtime::guard::save_errno();
+    channels::sent(to, amount(done));
+    if done >= 0 && bytes == Bytes::AreMoved {
+        channels::received(from, amount(done), pc);
+        writes(from_at, size_of::<off_t>(), pc);
+        writes(to_at, size_of::<off_t>(), pc);
     }
+    crate::runtime::guard::restore_errno(errno);
+    done
 }
 
 unsafe extern "C-unwind" fn copy_range(
@@ -670,7 +719,11 @@ unsafe extern "C-unwind" fn copy_range(
     pc: usize,
 ) -> ssize_t {
     // SAFETY: the program's own arguments.
-    unsafe { moves(copy_file_range, (from, from_at), (to, to_at), len, flags, pc) }
+    unsafe {
+        passes_on(Bytes::AreMoved, (from, from_at), (to, to_at), len, pc, || {
+            copy_file_range(from, from_at, to, to_at, len, flags)
+        })
+    }
 }
 
 unsafe extern "C-unwind" fn splice_pipes(
@@ -683,7 +736,21 @@ unsafe extern "C-unwind" fn splice_pipes(
     pc: usize,
 ) -> ssize_t {
     // SAFETY: the program's own arguments.
-    unsafe { moves(splice, (from, from_at), (to, to_at), len, flags, pc) }
+    unsafe {
+        passes_on(Bytes::AreMoved, (from, from_at), (to, to_at), len, pc, || {
+            splice(from, from_at, to, to_at, len, flags)
+        })
+    }
+}
+
+unsafe extern "C-unwind" fn copy_pipes(from: c_int, to: c_int, len: usize, flags: c_uint, pc: usize) -> ssize_t {
+    let nowhere = ptr::null_mut();
+    // SAFETY: the program's own arguments.
+    unsafe {
+        passes_on(Bytes::AreCopied, (from, nowhere), (to, nowhere), len, pc, || {
+            tee(from, to, len, flags)
+        })
+    }
 }
 
 unsafe extern "C-unwind" fn receive_from(
@@ -709,13 +776,13 @@ unsafe extern "C-unwind" fn receive_from(
         let turn = await_turn_of_call(&inside, asked, channels::reads(file, usize::MAX));
         let done = in_turn(&inside, turn, || recvfrom(file, to, len, flags, from, from_len));
         let errno = crate::runtime::guard::save_errno();
-        let done = received(file, done, len, flags, pc);
-        arrived(to, done, pc);
-        if done >= 0 {
+        let got = received(file, done, len, flags, pc);
+        got.lies_in(to, len, pc);
+        if got.done >= 0 {
             address(from, from_len, most, pc);
         }
         crate::runtime::guard::restore_errno(error_of_call(errno));
-        done
+        got.done
     }
 }
 
@@ -760,10 +827,10 @@ unsafe extern "C-unwind" fn send_to(
         };
         let turn = await_turn_of_call(&inside, asked, channels::writes(file, usize::MAX));
         channels::talks_to(to);
-        channels::sends(file, len, pc);
         passes(from, len, pc);
         passes(to, to_len as usize, pc);
         let named = Named::new(to, to_len);
+        channels::sends(file, len, pc);
         let done = in_turn(&inside, turn, || sendto(file, from, len, flags, named.actual(), to_len));
         let errno = crate::runtime::guard::save_errno();
         let done = sent(file, done, pc);
@@ -779,5 +846,6 @@ mod exported {
         sendto = super::send_to, after_six;
         copy_file_range = super::copy_range, after_six;
         splice = super::splice_pipes, after_six;
+        tee = super::copy_pipes, "r8";
     }
 }

@@ -213,18 +213,42 @@ unsafe extern "C" fn remap(
 ) -> *mut c_void {
     // SAFETY: the caller's own arguments.
     let call = || unsafe { libc_others::mremap(addr, len, new_len, flags, new_addr) };
-    let is_fixed = flags & libc::MREMAP_FIXED != 0;
-    let inside = match is_fixed {
-        true => enter(pc),
-        false => RuntimeGuard::enter_and_stay(),
-    };
-    if inside.is_none() || !is_fixed {
+    let Some(_inside) = enter(pc) else {
         return call();
+    };
+    // What is there goes away.
+    let replaced = match flags & libc::MREMAP_FIXED {
+        0 => None,
+        _ => Some(Replaced::is_about_to_be(new_addr as usize, new_len, pc)),
+    };
+    let may_move = flags & libc::MREMAP_MAYMOVE != 0 && flags & libc::MREMAP_DONTUNMAP == 0 && len > 0;
+    if may_move && modules::is_instrumented(pc) {
+        plan::before_call(pc, &[kind::FREE], &[(addr as usize, len)]);
     }
-    let replaced = Replaced::is_about_to_be(new_addr as usize, new_len, pc);
     let mapping = call();
-    if mapping != libc::MAP_FAILED {
-        replaced.record(pc);
+    if mapping == libc::MAP_FAILED {
+        return mapping;
+    }
+    // Still with the baton: nobody gets the memory before its end is on record.
+    let moves = may_move && mapping != addr;
+    if moves {
+        pending::push(Record::Free {
+            pc: pc as u64,
+            addr: addr as u64,
+        });
+    }
+    match replaced {
+        Some(replaced) => replaced.record(pc),
+        None if moves => {
+            begins_inside(mapping, new_len, pc);
+            if modules::is_instrumented(pc) {
+                let left = MOST_OF_ALL.saturating_sub(TOLD.load(Relaxed));
+                let kept = readable(mapping as usize, len.min(new_len).min(MOST_OF_A_FILE).min(left));
+                TOLD.fetch_add(kept, Relaxed);
+                pending::write_range_now(mapping as usize, kept, pc);
+            }
+        }
+        None => {}
     }
     mapping
 }

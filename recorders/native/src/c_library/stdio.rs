@@ -130,14 +130,16 @@ library! {
     } (result, pc) {}
     fclose(stream: *mut FILE) -> c_int, "rsi": slow { to_stream(stream, pc); } (result, pc) {}
     vprintf(format: *const c_char, list: *mut Arguments) -> c_int, "rdx": slow {
-        to_output(pc); printed(format, list, pc); } (len, pc) {}
-    vfprintf(to: *mut FILE, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
-        to_stream(to, pc);
         printed(format, list, pc);
+        to_output(pc);
+    } (len, pc) {}
+    vfprintf(to: *mut FILE, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
+        printed(format, list, pc);
+        to_stream(to, pc);
     } (len, pc) {}
     vdprintf(to: c_int, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
-        channels::sends(to, 0, pc);
         printed(format, list, pc);
+        channels::sends(to, 0, pc);
     } (len, pc) {}
     vsprintf(to: *mut c_char, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
         printed(format, list, pc);
@@ -154,12 +156,12 @@ library! {
         }
     }
     __vprintf_chk(flag: c_int, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
-        to_output(pc);
         printed(format, list, pc);
+        to_output(pc);
     } (len, pc) {}
     __vfprintf_chk(to: *mut FILE, flag: c_int, format: *const c_char, list: *mut Arguments) -> c_int, "r8": slow {
-        to_stream(to, pc);
         printed(format, list, pc);
+        to_stream(to, pc);
     } (len, pc) {}
     __vsprintf_chk(to: *mut c_char, flag: c_int, size: usize, format: *const c_char, list: *mut Arguments) -> c_int, "r9": slow {
         printed(format, list, pc);
@@ -168,8 +170,8 @@ library! {
         printed(format, list, pc);
     } (len, pc) { writes(to, kept(len, room), pc); }
     __vdprintf_chk(to: c_int, flag: c_int, format: *const c_char, list: *mut Arguments) -> c_int, "r8": slow {
-        channels::sends(to, 0, pc);
         printed(format, list, pc);
+        channels::sends(to, 0, pc);
     } (len, pc) {}
     __vasprintf_chk(to: *mut *mut c_char, flag: c_int, format: *const c_char, list: *mut Arguments) -> c_int, "r8": slow {
         printed(format, list, pc);
@@ -211,12 +213,16 @@ library! {
         from_input(pc); scanned(format, &given, done, Source::Outside, pc); }
 
     puts(text: *const c_char) -> c_int, "rsi": slow {
-        to_output(pc); reads_text(text, pc); } (result, pc) {}
+        reads_text(text, pc);
+        to_output(pc);
+    } (result, pc) {}
     fputs(text: *const c_char, to: *mut FILE) -> c_int, "rdx": slow {
-        to_stream(to, pc); reads_text(text, pc); } (result, pc) {}
-    fwrite(from: *const c_void, size: usize, count: usize, to: *mut FILE) -> usize, "r8": slow {
+        reads_text(text, pc);
         to_stream(to, pc);
+    } (result, pc) {}
+    fwrite(from: *const c_void, size: usize, count: usize, to: *mut FILE) -> usize, "r8": slow {
         passes(from, size.saturating_mul(count), pc);
+        to_stream(to, pc);
     } (done, pc) {}
     fread(to: *mut c_void, size: usize, count: usize, from: *mut FILE) -> usize, "r8": slow {} (done, pc) {
         from_stream(from, pc);
@@ -250,12 +256,12 @@ library! {
     putchar_unlocked(byte: c_int) -> c_int, "rsi": slow { to_output(pc); } (result, pc) {}
     putw(word: c_int, to: *mut FILE) -> c_int, "rdx": slow { to_stream(to, pc); } (result, pc) {}
     __overflow(to: *mut FILE, byte: c_int) -> c_int, "rdx": slow { to_stream(to, pc); } (result, pc) {}
-    fputs_unlocked(text: *const c_char, to: *mut FILE) -> c_int, "rdx": slow { to_stream(to, pc); reads_text(text, pc); } (result, pc) {}
+    fputs_unlocked(text: *const c_char, to: *mut FILE) -> c_int, "rdx": slow { reads_text(text, pc); to_stream(to, pc); } (result, pc) {}
     fflush_unlocked(stream: *mut FILE) -> c_int, "rsi": slow { if !stream.is_null() { to_stream(stream, pc); } } (result, pc) {}
     ungetc(byte: c_int, from: *mut FILE) -> c_int, "rdx": slow {} (result, pc) { from_stream(from, pc); }
     fwrite_unlocked(from: *const c_void, size: usize, count: usize, to: *mut FILE) -> usize, "r8": slow {
-        to_stream(to, pc);
         passes(from, size.saturating_mul(count), pc);
+        to_stream(to, pc);
     } (done, pc) {}
     fread_unlocked(to: *mut c_void, size: usize, count: usize, from: *mut FILE) -> usize, "r8": slow {} (done, pc) {
         from_stream(from, pc);

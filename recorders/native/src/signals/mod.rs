@@ -507,6 +507,9 @@ unsafe extern "C-unwind" fn set_program_action(
     result
 }
 
+/// The signal by which glibc cancels a thread.
+const CANCELS: c_int = 32;
+
 /// # Safety
 /// The actions are null, or there is one.
 unsafe fn set_action(signal: c_int, new: *const Action, old: *mut Action, pc: usize) -> c_int {
@@ -540,6 +543,9 @@ unsafe fn set_action(signal: c_int, new: *const Action, old: *mut Action, pc: us
                 let mut ours = *wanted;
                 ours.sa_sigaction = take as *const () as usize;
                 ours.sa_flags |= libc::SA_SIGINFO;
+                // In a call where it may be cancelled, a thread is so at once, and could not be unwound from here: once
+                // the handler has returned, it can.
+                set_first_word(&mut ours.sa_mask, first_word(&wanted.sa_mask) | bit(CANCELS));
                 let result = real::sigaction(signal, &ours, before.as_mut_ptr());
                 if result == 0 {
                     handler.code.store(wanted.sa_sigaction, Relaxed);

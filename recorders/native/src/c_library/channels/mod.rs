@@ -33,7 +33,7 @@ use crate::platform::{socket_options, sys};
 use crate::scheduling::recording;
 use core::cell::{Cell, UnsafeCell};
 use descriptor::MOST_FILES;
-use libc::{c_int, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6};
+use libc::{c_int, dev_t, ino_t, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6};
 use queue::{Amount, Queue};
 use recorder_ring::Record;
 use shared::Shared;
@@ -55,6 +55,8 @@ const MOST_PORTS: usize = 64;
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum File {
+    /// Nobody has looked yet.
+    Unknown,
     Other,
     /// A socket that is no pair's.
     Socket,
@@ -68,7 +70,7 @@ enum File {
 }
 
 static DESCRIPTORS: Descriptors = Descriptors {
-    files: [const { Cell::new(File::Other) }; MOST_FILES],
+    files: [const { Cell::new(File::Unknown) }; MOST_FILES],
     numbers: [const { Cell::new(0) }; MOST_FILES],
 };
 
@@ -85,6 +87,8 @@ unsafe impl Sync for Descriptors {}
 static CHANNELS: Channels = Channels {
     queues: UnsafeCell::new(Vec::new()),
     objects: UnsafeCell::new(Table::with_hasher(Build)),
+    ends: UnsafeCell::new(Table::with_hasher(Build)),
+    has_children: Cell::new(false),
     polls: Cell::new(false),
     watches: Cell::new(false),
     binds: Cell::new(false),
@@ -97,6 +101,11 @@ struct Channels {
     queues: UnsafeCell<Vec<Queue>>,
     /// Those that are no channels.
     objects: UnsafeCell<Table<Shared, shared::Object>>,
+    /// By the system's file: what is written to the one queue through it, and read from the other. A pipe is one file,
+    /// each socket of a pair one.
+    ends: UnsafeCell<Table<(dev_t, ino_t), Queues>>,
+    /// Another process may have ends of channels.
+    has_children: Cell<bool>,
     /// There is an `epoll` instance.
     polls: Cell<bool>,
     /// There is one of `inotify`.
@@ -146,8 +155,20 @@ pub fn start_over() {
     }
 }
 
+/// The queues to write to and to read from.
+type Queues = (Option<u32>, Option<u32>);
+
 fn file(file: c_int) -> File {
-    DESCRIPTORS.files.get(file as usize).map_or(File::Other, Cell::get)
+    let Some(entry) = DESCRIPTORS.files.get(file as usize) else {
+        return File::Other;
+    };
+    if let File::Unknown = entry.get()
+        && is_needed()
+    {
+        // It came with a message, say.
+        entry.set(found_in_system(file, false));
+    }
+    entry.get()
 }
 
 fn set(file: c_int, is: File) {
@@ -158,6 +179,48 @@ fn set(file: c_int, is: File) {
     }
 }
 
+/// What a descriptor is, if it is the end of a channel that is known by its file, or of one that has a name: the latter
+/// is new with the first who opens it.
+fn found_in_system(file: c_int, has_name: bool) -> File {
+    let about = shared::about(file);
+    let is_pipe = match about.st_mode & libc::S_IFMT {
+        libc::S_IFIFO => true,
+        libc::S_IFSOCK => false,
+        _ => return File::Other,
+    };
+    // SAFETY: as of `Channels`: nothing that is called here comes back.
+    let ends = unsafe { &mut *CHANNELS.ends.get() };
+    let id = (about.st_dev, about.st_ino);
+    if is_pipe && has_name {
+        ends.entry(id).or_insert_with(|| {
+            let queue = Some(new_queue(Queue::of_bytes()));
+            (queue, queue)
+        });
+    }
+    let Some(&(to, from)) = ends.get(&id) else {
+        return File::Other;
+    };
+    if !is_pipe {
+        return File::Ends { to, from };
+    }
+    // SAFETY: no memory is involved.
+    let flags = unsafe { sys::call(libc::SYS_fcntl, file as usize, libc::F_GETFL as usize, 0, 0) };
+    let mode = flags as c_int & libc::O_ACCMODE;
+    File::Ends {
+        to: to.filter(|_| mode != libc::O_RDONLY),
+        from: from.filter(|_| mode != libc::O_WRONLY),
+    }
+}
+
+/// A channel's file has this descriptor.
+fn is_known_by(file: c_int, queues: Queues) {
+    let about = shared::about(file);
+    if about.st_ino != 0 {
+        // SAFETY: as above.
+        unsafe { &mut *CHANNELS.ends.get() }.insert((about.st_dev, about.st_ino), queues);
+    }
+}
+
 fn own_sockets() -> Option<u32> {
     CHANNELS.talks_to_itself.get().then_some(SOCKETS)
 }
@@ -165,7 +228,7 @@ fn own_sockets() -> Option<u32> {
 /// The calling thread is about to write or send so many bytes.
 pub fn sends(to: c_int, bytes: usize, pc: usize) {
     let queue = match file(to) {
-        File::Other => {
+        File::Unknown | File::Other => {
             shared::writes(to, pc);
             return changes_files(pc);
         }
@@ -201,7 +264,7 @@ pub fn leads_outside(file: c_int) -> bool {
 
 fn takes(from: c_int, amount: Amount, pc: usize) {
     let queue = match file(from) {
-        File::Other | File::Signals => return,
+        File::Unknown | File::Other | File::Signals => return,
         File::Socket => own_sockets(),
         File::Ends { from, .. } => from,
     };
@@ -211,7 +274,7 @@ fn takes(from: c_int, amount: Amount, pc: usize) {
 /// Whether what is read there was written by this process, perhaps, and a call with so much room waits for it.
 pub fn reads(from: c_int, room: usize) -> bool {
     match file(from) {
-        File::Other | File::Signals => false,
+        File::Unknown | File::Other | File::Signals => false,
         File::Socket => has_room(own_sockets(), room),
         File::Ends { from, .. } => has_room(from, room),
     }
@@ -220,7 +283,7 @@ pub fn reads(from: c_int, room: usize) -> bool {
 /// Whether what is written there is read by this process, perhaps, and a call that writes so much waits for room.
 pub fn writes(to: c_int, bytes: usize) -> bool {
     match file(to) {
-        File::Other | File::Signals => false,
+        File::Unknown | File::Other | File::Signals => false,
         File::Socket => has_room(own_sockets(), bytes),
         File::Ends { to, .. } => has_room(to, bytes),
     }
@@ -232,10 +295,18 @@ fn has_room(queue: Option<u32>, room: usize) -> bool {
     has_room
 }
 
-/// It has read or received so many bytes; none at the end.
-pub fn received(from: c_int, bytes: usize, pc: usize) {
-    if let File::Other = file(from) {
-        return shared::reads(from, Some(from), pc);
+/// It has read or received so many bytes; none at the end. Whether this process has written them, and no other one.
+pub fn received(from: c_int, bytes: usize, pc: usize) -> bool {
+    let is = file(from);
+    if let File::Unknown | File::Other = is {
+        shared::reads(from, Some(from), pc);
+        return false;
+    }
+    let mut are_own = false;
+    if let File::Ends { from, .. } = is
+        && !CHANNELS.has_children.get()
+    {
+        with(from, |_, queue| are_own = queue.are_own(bytes));
     }
     let amount = if bytes == 0 {
         Amount::All
@@ -243,12 +314,13 @@ pub fn received(from: c_int, bytes: usize, pc: usize) {
         Amount::Bytes(bytes as u64)
     };
     takes(from, amount, pc);
+    are_own
 }
 
 /// It has learnt how much there is to read.
 pub fn was_counted(from: c_int, pc: usize) {
     let queue = match file(from) {
-        File::Other | File::Signals => return shared::reads(from, None, pc),
+        File::Unknown | File::Other | File::Signals => return shared::reads(from, None, pc),
         File::Socket => own_sockets(),
         File::Ends { from, .. } => from,
     };
@@ -259,7 +331,7 @@ pub fn was_counted(from: c_int, pc: usize) {
 /// is sent next counts as later.)
 pub fn found_empty(from: c_int, pc: usize) {
     let queue = match file(from) {
-        File::Other | File::Signals => return,
+        File::Unknown | File::Other | File::Signals => return,
         File::Socket => own_sockets(),
         File::Ends { from, .. } => from,
     };
@@ -276,7 +348,7 @@ pub fn stream_writes(to: c_int, pc: usize) {
 
 /// Whether nobody waits at its other end: it has none.
 pub fn is_no_channel(file: c_int) -> bool {
-    matches!(self::file(file), File::Other)
+    matches!(self::file(file), File::Unknown | File::Other)
 }
 
 /// It has read through a stream, which may have read more.
@@ -290,6 +362,11 @@ pub fn stream_reads(from: c_int, pc: usize) {
 /// It has seen that it could.
 pub fn is_ready(from: c_int, pc: usize) {
     takes(from, Amount::Look, pc);
+}
+
+/// It is about to move whatever is there, or to copy it.
+pub fn looks_at_all(from: c_int, pc: usize) {
+    takes(from, Amount::LookAtAll, pc);
 }
 
 /// It is about to change whether an `epoll` instance waits for something.
@@ -320,9 +397,10 @@ fn new_queue(queue: Queue) -> u32 {
     queues.len() as u32 - 1
 }
 
-/// What is written to the second is read from the first.
-pub fn is_pipe([from, to]: [c_int; 2], pc: usize) {
-    let queue = new_queue(Queue::of_bytes());
+/// What is written to the second is read from the first, and what is left of a packet is gone if that is no stream.
+pub fn is_pipe([from, to]: [c_int; 2], stream: bool, pc: usize) {
+    let queue = new_queue(if stream { Queue::of_bytes() } else { Queue::of_states() });
+    is_known_by(from, (Some(queue), Some(queue)));
     let (reads, writes) = ((None, Some(queue)), (Some(queue), None));
     for (end, (to, from)) in [(from, reads), (to, writes)] {
         set(end, File::Ends { to, from });
@@ -334,8 +412,10 @@ pub fn is_pipe([from, to]: [c_int; 2], pc: usize) {
 pub fn is_pair([a, b]: [c_int; 2], stream: bool, pc: usize) {
     let queue = || new_queue(if stream { Queue::of_bytes() } else { Queue::of_states() });
     let (ab, ba) = (Some(queue()), Some(queue()));
-    set(a, File::Ends { to: ab, from: ba });
-    set(b, File::Ends { to: ba, from: ab });
+    for (end, (to, from)) in [(a, (ab, ba)), (b, (ba, ab))] {
+        set(end, File::Ends { to, from });
+        is_known_by(end, (to, from));
+    }
     opened(a, pc);
     opened(b, pc);
 }
@@ -375,6 +455,7 @@ pub fn gives_signals(file: c_int) -> bool {
 
 /// It is about to start a child.
 pub fn starts_child(pc: usize) {
+    CHANNELS.has_children.set(true);
     put(Some(CHILDREN), 0, pc);
 }
 
@@ -393,6 +474,12 @@ pub fn is_socket(file: c_int, pc: usize) {
 pub fn polls(file: c_int, pc: usize) {
     CHANNELS.polls.set(true);
     is_other(file, pc);
+}
+
+/// It has opened a file by a name.
+pub fn is_opened(file: c_int, pc: usize) {
+    set(file, found_in_system(file, true));
+    opened(file, pc);
 }
 
 /// It has a new descriptor of something else.
@@ -515,7 +602,7 @@ fn ends(file: c_int, pc: usize) {
     {
         // The other end may see that: who reads there, as the end, who writes there, as a failure.
         match self::file(file) {
-            File::Other | File::Signals => {}
+            File::Unknown | File::Other | File::Signals => {}
             File::Socket => put(own_sockets(), 0, pc),
             File::Ends { to, from } => {
                 put(to, 0, pc);
@@ -523,7 +610,7 @@ fn ends(file: c_int, pc: usize) {
             }
         }
         count_number(file, number, pc);
-        set(file, File::Other);
+        set(file, File::Unknown);
     }
 }
 

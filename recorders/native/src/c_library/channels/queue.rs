@@ -29,6 +29,8 @@ pub struct Queue {
     read: u64,
     writes: Side,
     reads: Side,
+    /// Something was written whose bytes are read.
+    has_contents: bool,
     /// Descriptors to read from that were closed; of what is no channel, operations.
     counted: u64,
 }
@@ -45,6 +47,8 @@ pub enum Amount {
     Bytes(u64),
     /// Nothing; it saw that there is something.
     Look,
+    /// Nothing; it may see all that there is.
+    LookAtAll,
     /// It may depend on all that there was.
     All,
 }
@@ -96,6 +100,7 @@ impl Queue {
             read: 0,
             writes: Side::NONE,
             reads: Side::NONE,
+            has_contents: false,
             counted: 0,
         }
     }
@@ -137,6 +142,7 @@ impl Queue {
             order: SEQUENTIALLY_CONSISTENT,
             value: self.counted,
         });
+        self.has_contents |= bytes > 0;
         if self.is_stream {
             self.written += bytes as u64;
             self.unread.push_back((self.written, number));
@@ -201,12 +207,20 @@ impl Queue {
         }
     }
 
+    /// Whether the next bytes, so many, were written by this process, if no other one has the channel.
+    pub fn are_own(&self, bytes: usize) -> bool {
+        match self.is_stream {
+            true => self.read + bytes as u64 <= self.written,
+            false => self.has_contents,
+        }
+    }
+
     /// The calling thread has read.
     pub fn take(&mut self, queue: u32, amount: Amount, pc: usize) {
         let upto = match amount {
             Amount::Bytes(bytes) => self.read + bytes,
             Amount::Look => self.read + 1,
-            Amount::All => u64::MAX,
+            Amount::LookAtAll | Amount::All => u64::MAX,
         };
         let holds_it = |&&(end, _): &&(u64, u64)| end >= upto;
         let number = self
@@ -223,7 +237,7 @@ impl Queue {
                 self.unread.pop_front();
             }
         }
-        if !matches!(amount, Amount::Look) {
+        if !matches!(amount, Amount::Look | Amount::LookAtAll) {
             self.reads.operate(queue, true, pc);
         }
     }

@@ -181,7 +181,7 @@ pub fn file(file: c_int) -> Shared {
 }
 
 /// What the system knows of a descriptor's file; all zeros if it is of none.
-fn about(file: c_int) -> stat {
+pub(super) fn about(file: c_int) -> stat {
     let mut about = MaybeUninit::<stat>::zeroed();
     // SAFETY: the kernel writes a `stat` there, if it writes; zeros are one, too.
     unsafe {
