@@ -30,7 +30,9 @@ use crate::events::{images, pending, variable};
 use crate::platform::hash::{Build, Table};
 use crate::platform::memory::{self, NOBODYS};
 use crate::platform::{socket_options, sys};
+use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::recording;
+use crate::scheduling::thread::slot;
 use core::cell::{Cell, UnsafeCell};
 use descriptor::MOST_FILES;
 use libc::{c_int, dev_t, ino_t, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6};
@@ -225,8 +227,14 @@ fn own_sockets() -> Option<u32> {
     CHANNELS.talks_to_itself.get().then_some(SOCKETS)
 }
 
-/// The calling thread is about to write or send so many bytes.
+/// The calling thread is about to write or send so many bytes, which it has read.
 pub fn sends(to: c_int, bytes: usize, pc: usize) {
+    let thread = slot();
+    if !thread.is_null() {
+        // That is an operation of its own: others may come in between.
+        // SAFETY: a slot holds a thread, which lives for ever.
+        RuntimeGuard::of(unsafe { &*thread }).await_turn();
+    }
     let queue = match file(to) {
         File::Unknown | File::Other => {
             shared::writes(to, pc);
