@@ -1,5 +1,7 @@
 /* What a thread does behind a message races with a third one: through a pipe, a counter, and pairs of sockets; and what a
- * thread does to an object that it has sent races with who received it. */
+ * thread does behind a message that it has sent, or to an object that it has sent, races with who received it. */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -7,13 +9,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PIPE, COUNTER, STREAM, DATAGRAMS, KINDS };
+enum { PIPE, COUNTER, STREAM, DATAGRAMS, PACKETS, KINDS };
 
 struct object {
     long number, state;
 };
 
-static int ends[2], by_pipe, by_counter, by_stream, by_datagram;
+static int ends[2], by_pipe, by_counter, by_stream, by_datagram, by_packet, behind[KINDS];
 
 static void must(int holds)
 {
@@ -37,6 +39,7 @@ static void *receives(void *kind)
     case COUNTER: by_counter = 1; break;    /* @counter */
     case STREAM: by_stream = 1; break;      /* @stream */
     case DATAGRAMS: by_datagram = 1; break; /* @datagram */
+    case PACKETS: by_packet = 1; break;     /* @packet */
     }
     return NULL;
 }
@@ -48,8 +51,28 @@ static void *stands_beside(void *kind)
     case COUNTER: by_counter = 2; break;    /* @beside_counter */
     case STREAM: by_stream = 2; break;      /* @beside_stream */
     case DATAGRAMS: by_datagram = 2; break; /* @beside_datagram */
+    case PACKETS: by_packet = 2; break;     /* @beside_packet */
     }
     return NULL;
+}
+
+/* Twice, and something in between that the second message hands over, and something behind both that nothing does. */
+static void *sends_twice(void *kind)
+{
+    sends(NULL);
+    behind[(intptr_t)kind] = 1; /* @between */
+    sends(NULL);
+    behind[(intptr_t)kind] = 2; /* @behind_both */
+    return NULL;
+}
+
+static void *receives_twice(void *kind)
+{
+    uint64_t one;
+    must(read(ends[0], &one, sizeof one) == sizeof one);
+    int early = behind[(intptr_t)kind]; /* @early */
+    must(read(ends[0], &one, sizeof one) == sizeof one);
+    return early && behind[(intptr_t)kind] ? kind : NULL; /* @handed_over */
 }
 
 static void *sends_objects(void *number)
@@ -80,6 +103,7 @@ static void open_ends(int kind)
     switch (kind) {
     case PIPE: must(pipe(ends) == 0); break;
     case COUNTER: ends[0] = ends[1] = eventfd(0, 0); break;
+    case PACKETS: must(pipe2(ends, O_DIRECT) == 0); break;
     default: must(socketpair(AF_UNIX, kind == STREAM ? SOCK_STREAM : SOCK_DGRAM, 0, ends) == 0);
     }
 }
@@ -93,6 +117,15 @@ int main(void)
         pthread_create(&threads[1], NULL, stands_beside, (void *)kind);
         pthread_create(&threads[2], NULL, sends, NULL);
         for (int i = 0; i < 3; i++)
+            pthread_join(threads[i], NULL);
+    }
+    for (intptr_t kind = 0; kind < KINDS; kind++) {
+        if (kind == COUNTER)
+            continue;
+        open_ends(kind);
+        pthread_create(&threads[0], NULL, receives_twice, (void *)kind);
+        pthread_create(&threads[1], NULL, sends_twice, (void *)kind);
+        for (int i = 0; i < 2; i++)
             pthread_join(threads[i], NULL);
     }
     open_ends(PIPE);

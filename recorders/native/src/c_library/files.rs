@@ -395,9 +395,9 @@ library! {
     recvmmsg(file: c_int, messages: *mut mmsghdr, count: u32, flags: c_int, limit: *mut timespec) -> c_int, "r9": (input file flags room) {
         let room = memory::at(messages).map_or(0, |first| whole(first.msg_hdr.msg_iov, first.msg_hdr.msg_iovlen));
     } (done, pc) {
-        if done >= 0 { channels::received(file, 0, pc); }
         for at in 0..done.max(0) as usize {
             let message = &*messages.add(at);
+            channels::received(file, message.msg_len as usize, pc);
             described(&raw const message.msg_hdr, pc);
             writes(&raw const message.msg_len, size_of::<c_uint>(), pc);
             let len = message.msg_len as usize;
@@ -591,7 +591,9 @@ library! {
         for message in memory::each(messages, count as usize) {
             channels::sends(file, whole(message.msg_hdr.msg_iov, message.msg_hdr.msg_iovlen), pc);
         }
-    } (done, pc) {}
+    } (done, pc) {
+        if done != count as c_int { channels::loses_count(file); }
+    }
     sendfile(file: c_int, from: c_int, at: *mut off_t, len: usize) -> ssize_t, "r8": (output file) {
         channels::sends(file, len, pc);
     } (done, pc) {

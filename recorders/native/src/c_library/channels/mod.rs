@@ -265,6 +265,13 @@ pub fn sent(to: c_int, bytes: usize) {
     }
 }
 
+/// How much of it was written is not known.
+pub fn loses_count(to: c_int) {
+    if let File::Ends { to, .. } = file(to) {
+        with(to, |_, queue| queue.loses_count());
+    }
+}
+
 /// Whether its other end is none of the program's.
 pub fn leads_outside(file: c_int) -> bool {
     matches!(self::file(file), File::Socket) && own_sockets().is_none()
@@ -316,11 +323,7 @@ pub fn received(from: c_int, bytes: usize, pc: usize) -> bool {
     {
         with(from, |_, queue| are_own = queue.are_own(bytes));
     }
-    let amount = if bytes == 0 {
-        Amount::All
-    } else {
-        Amount::Bytes(bytes as u64)
-    };
+    let amount = if bytes == 0 { Amount::All } else { Amount::Bytes(bytes) };
     takes(from, amount, pc);
     are_own
 }
@@ -349,7 +352,7 @@ pub fn found_empty(from: c_int, pc: usize) {
 /// It is about to write through a stream, which may keep some of it back, or to write what it kept.
 pub fn stream_writes(to: c_int, pc: usize) {
     if let File::Ends { to, .. } = file(to) {
-        with(to, |_, queue| queue.has_streams());
+        with(to, |_, queue| queue.loses_count());
     }
     sends(to, 0, pc);
 }
@@ -362,7 +365,7 @@ pub fn is_no_channel(file: c_int) -> bool {
 /// It has read through a stream, which may have read more.
 pub fn stream_reads(from: c_int, pc: usize) {
     if let File::Ends { from, .. } = file(from) {
-        with(from, |_, queue| queue.has_streams());
+        with(from, |_, queue| queue.loses_count());
     }
     received(from, 0, pc);
 }
@@ -407,7 +410,10 @@ fn new_queue(queue: Queue) -> u32 {
 
 /// What is written to the second is read from the first, and what is left of a packet is gone if that is no stream.
 pub fn is_pipe([from, to]: [c_int; 2], stream: bool, pc: usize) {
-    let queue = new_queue(if stream { Queue::of_bytes() } else { Queue::of_states() });
+    let queue = new_queue(match stream {
+        true => Queue::of_bytes(),
+        false => Queue::of_messages(libc::PIPE_BUF),
+    });
     is_known_by(from, (Some(queue), Some(queue)));
     let (reads, writes) = ((None, Some(queue)), (Some(queue), None));
     for (end, (to, from)) in [(from, reads), (to, writes)] {
@@ -416,9 +422,14 @@ pub fn is_pipe([from, to]: [c_int; 2], stream: bool, pc: usize) {
     }
 }
 
-/// What is written to each is read from the other; messages may be read in part if they are no stream.
+/// What is written to each is read from the other, and what is left of a message is gone if they are no stream.
 pub fn is_pair([a, b]: [c_int; 2], stream: bool, pc: usize) {
-    let queue = || new_queue(if stream { Queue::of_bytes() } else { Queue::of_states() });
+    let queue = || {
+        new_queue(match stream {
+            true => Queue::of_bytes(),
+            false => Queue::of_messages(usize::MAX),
+        })
+    };
     let (ab, ba) = (Some(queue()), Some(queue()));
     for (end, (to, from)) in [(a, (ab, ba)), (b, (ba, ab))] {
         set(end, File::Ends { to, from });

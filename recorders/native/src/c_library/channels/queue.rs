@@ -14,16 +14,44 @@ use crate::scheduling::thread::slot;
 use recorder_ring::Record;
 use std::collections::VecDeque;
 
+/// In which pieces what is written is read, in that order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pieces {
+    /// Byte by byte.
+    Bytes,
+    /// As messages, of which who reads less loses the rest; a write of more than so many bytes is several.
+    Messages { most: usize },
+    /// In none: a read may depend on all that was written before.
+    None,
+}
+
+impl Pieces {
+    /// How many a write or a read of so many bytes has.
+    fn of(self, bytes: usize) -> u64 {
+        match self {
+            Pieces::Bytes => bytes as u64,
+            Pieces::Messages { most } => bytes.div_ceil(most) as u64,
+            Pieces::None => 0,
+        }
+    }
+
+    /// The same of a read, which gets one message.
+    fn of_read(self, bytes: usize) -> u64 {
+        match self {
+            Pieces::Messages { .. } => 1,
+            _ => self.of(bytes),
+        }
+    }
+}
+
 /// Writes and reads of one channel in one direction.
 pub struct Queue {
-    /// Bytes are read in the order in which they were written. Else a read may depend on all that was
-    /// written before.
-    is_stream: bool,
+    pieces: Pieces,
     /// Who waits for an `epoll` instance may see each write. Else nobody has told an instance to watch who reads.
     is_polled: bool,
     /// With less room than this, a call fails at once.
     least: usize,
-    /// Where each write ends, and its number, of those that were not read completely.
+    /// Where each write ends, in pieces, and its number, of those that were not read completely.
     unread: VecDeque<(u64, u64)>,
     written: u64,
     read: u64,
@@ -44,7 +72,8 @@ struct Side {
 
 /// What a read has taken.
 pub enum Amount {
-    Bytes(u64),
+    /// So many; some.
+    Bytes(usize),
     /// Nothing; it saw that there is something.
     Look,
     /// Nothing; it may see all that there is.
@@ -77,22 +106,27 @@ impl Side {
 impl Queue {
     /// Of bytes, in order.
     pub const fn of_bytes() -> Self {
-        Self::new(true, true, 1)
+        Self::new(Pieces::Bytes, true, 1)
+    }
+
+    /// Of messages, each of which one read gets; a write of more than so many bytes is several.
+    pub const fn of_messages(most: usize) -> Self {
+        Self::new(Pieces::Messages { most }, true, 1)
     }
 
     /// Of changes to something that readers see as a whole.
     pub const fn of_states() -> Self {
-        Self::new(false, true, 1)
+        Self::new(Pieces::None, true, 1)
     }
 
     /// The same, of a counter that only this process has.
     pub const fn of_counter() -> Self {
-        Self::new(false, false, size_of::<u64>())
+        Self::new(Pieces::None, false, size_of::<u64>())
     }
 
-    const fn new(is_stream: bool, is_polled: bool, least: usize) -> Self {
+    const fn new(pieces: Pieces, is_polled: bool, least: usize) -> Self {
         Self {
-            is_stream,
+            pieces,
             is_polled,
             least,
             unread: VecDeque::new(),
@@ -107,7 +141,7 @@ impl Queue {
 
     /// As if nothing had been written or read.
     pub fn start_over(&mut self) {
-        *self = Self::new(self.is_stream, self.is_polled, self.least);
+        *self = Self::new(self.pieces, self.is_polled, self.least);
     }
 
     /// An `epoll` instance is about to be told of it.
@@ -125,9 +159,9 @@ impl Queue {
         self.least
     }
 
-    /// Its bytes pass through buffers of streams: who writes them to the channel, and when, is not seen.
-    pub fn has_streams(&mut self) {
-        self.is_stream = false;
+    /// How much of it was written or read is not known: its bytes pass through buffers of streams, say.
+    pub fn loses_count(&mut self) {
+        self.pieces = Pieces::None;
         self.unread.clear();
     }
 
@@ -143,8 +177,8 @@ impl Queue {
             value: self.counted,
         });
         self.has_contents |= bytes > 0;
-        if self.is_stream {
-            self.written += bytes as u64;
+        if self.pieces != Pieces::None {
+            self.written += self.pieces.of(bytes);
             self.unread.push_back((self.written, number));
         }
     }
@@ -179,7 +213,7 @@ impl Queue {
             .checked_sub(2)
             .map_or(self.read, |at| self.unread[at].0);
         if let Some((end, _)) = self.unread.back_mut() {
-            *end = (*end).min(before + bytes as u64);
+            *end = (*end).min(before + self.pieces.of(bytes));
             self.written = *end;
         }
     }
@@ -209,16 +243,16 @@ impl Queue {
 
     /// Whether the next bytes, so many, were written by this process, if no other one has the channel.
     pub fn are_own(&self, bytes: usize) -> bool {
-        match self.is_stream {
-            true => self.read + bytes as u64 <= self.written,
-            false => self.has_contents,
+        match self.pieces {
+            Pieces::None => self.has_contents,
+            pieces => self.read + pieces.of_read(bytes) <= self.written,
         }
     }
 
     /// The calling thread has read.
     pub fn take(&mut self, queue: u32, amount: Amount, pc: usize) {
         let upto = match amount {
-            Amount::Bytes(bytes) => self.read + bytes,
+            Amount::Bytes(bytes) => self.read + self.pieces.of_read(bytes),
             Amount::Look => self.read + 1,
             Amount::LookAtAll | Amount::All => u64::MAX,
         };
@@ -239,6 +273,10 @@ impl Queue {
         }
         if !matches!(amount, Amount::Look | Amount::LookAtAll) {
             self.reads.operate(queue, true, pc);
+        }
+        // It may have got nothing of a message, which is gone, or an empty one.
+        if matches!((&amount, self.pieces), (Amount::All, Pieces::Messages { .. })) {
+            self.loses_count();
         }
     }
 }
