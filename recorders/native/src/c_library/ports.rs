@@ -7,7 +7,7 @@
 
 use crate::events::modules;
 use crate::platform::correspondence::Correspondence;
-use crate::platform::memory;
+use crate::platform::{memory, real};
 use crate::runtime::accesses::returns;
 use crate::scheduling::plan;
 use core::mem::MaybeUninit;
@@ -120,14 +120,6 @@ pub fn bound(file: c_int, pc: usize) -> Option<u16> {
         }
     }
     None
-}
-
-mod real {
-    use super::{c_int, sockaddr, socklen_t};
-
-    crate::platform::real::real! {
-        fn getsockname(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int;
-    }
 }
 
 fn learn(recorded: u16, actual: u16) {

@@ -79,7 +79,7 @@ pub(crate) use real;
 use libc::{
     c_char, c_int, c_uint, c_ulong, clockid_t, nfds_t, off_t, pollfd, pthread_attr_t, pthread_barrier_t,
     pthread_barrierattr_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, pthread_mutexattr_t, pthread_rwlock_t,
-    pthread_rwlockattr_t, pthread_spinlock_t, pthread_t, sem_t, size_t, socklen_t, timespec,
+    pthread_rwlockattr_t, pthread_spinlock_t, pthread_t, sem_t, size_t, sockaddr, socklen_t, timespec,
 };
 
 /// A routine that `pthread_create` starts.
@@ -176,6 +176,8 @@ real! {
     fn sched_yield() -> c_int;
     fn poll(files: *mut pollfd, count: nfds_t, limit: c_int) -> c_int;
     fn pause() -> c_int;
+    fn getpeername(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int;
+    fn getsockname(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int;
     fn getsockopt(file: c_int, level: c_int, name: c_int, to: *mut c_void, len: *mut socklen_t) -> c_int;
 
     fn syscall(number: libc::c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> libc::c_long;

@@ -5,7 +5,7 @@
 //!
 //! - Sockets other than pairs become one channel once the process connects a stream to a port of its own machine that
 //!   one of its sockets has, or connects or sends otherwise to an address there while it has bound one: it may be
-//!   talking to itself.
+//!   talking to itself. Each connection by TCP is a channel of its own from then on, known by the addresses of its ends.
 //! - `epoll` instances share one channel: waiting may return what any thread added, or what became
 //!   ready by any write to a channel; but to an `eventfd` only from when on an instance was told of it. (Who has the
 //!   other end of a pipe or a socket, another process say, may answer by what an instance watches.)
@@ -29,7 +29,8 @@ use super::ports;
 use crate::events::{images, pending, variable};
 use crate::platform::hash::{Build, Table};
 use crate::platform::memory::{self, NOBODYS};
-use crate::platform::{socket_options, sys};
+use crate::platform::socket_options::{self, Endpoint};
+use crate::platform::sys;
 use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::recording;
 use crate::scheduling::thread::slot;
@@ -90,6 +91,7 @@ static CHANNELS: Channels = Channels {
     queues: UnsafeCell::new(Vec::new()),
     objects: UnsafeCell::new(Table::with_hasher(Build)),
     ends: UnsafeCell::new(Table::with_hasher(Build)),
+    links: UnsafeCell::new(Table::with_hasher(Build)),
     has_children: Cell::new(false),
     polls: Cell::new(false),
     watches: Cell::new(false),
@@ -106,6 +108,8 @@ struct Channels {
     /// By the system's file: what is written to the one queue through it, and read from the other. A pipe is one file,
     /// each socket of a pair one.
     ends: UnsafeCell<Table<(dev_t, ino_t), Queues>>,
+    /// By the addresses from which and to which bytes of a connection go.
+    links: UnsafeCell<Table<(Endpoint, Endpoint), Link>>,
     /// Another process may have ends of channels.
     has_children: Cell<bool>,
     /// There is an `epoll` instance.
@@ -164,13 +168,55 @@ fn file(file: c_int) -> File {
     let Some(entry) = DESCRIPTORS.files.get(file as usize) else {
         return File::Other;
     };
-    if let File::Unknown = entry.get()
-        && is_needed()
-    {
+    match entry.get() {
         // It came with a message, say.
-        entry.set(found_in_system(file, false));
+        File::Unknown if is_needed() => entry.set(found_in_system(file, false)),
+        File::Socket if own_sockets().is_some() && is_needed() => entry.set(connected(file)),
+        _ => {}
     }
     entry.get()
+}
+
+/// One direction of a connection.
+struct Link {
+    queue: u32,
+    /// Whether a descriptor was found to be the end from which bytes go, and the one to which they go: if both were, nobody
+    /// has to find it any more.
+    found: [bool; 2],
+}
+
+/// What a socket is: the end of a connection, once that is made.
+fn connected(file: c_int) -> File {
+    let Some((own, other)) = socket_options::connection(file) else {
+        return File::Socket;
+    };
+    // SAFETY: as of `Channels`: nothing that is called here comes back.
+    let links = unsafe { &mut *CHANNELS.links.get() };
+    let [to, from] = [(own, other), (other, own)].map(|ends| {
+        let link = links.entry(ends).or_insert_with(|| Link {
+            queue: new_queue(Queue::of_bytes()),
+            found: [false; 2],
+        });
+        link.found[usize::from(ends.0 != own)] = true;
+        Some(link.queue)
+    });
+    File::Ends { to, from }
+}
+
+/// A descriptor is about to be closed: addresses are given out again to other connections.
+fn forget_connection(file: c_int) {
+    // SAFETY: as above.
+    let links = unsafe { &mut *CHANNELS.links.get() };
+    if links.is_empty() {
+        return;
+    }
+    if let Some((own, other)) = socket_options::connection(file) {
+        for ends in [(own, other), (other, own)] {
+            if links.get(&ends).is_some_and(|link| link.found == [true; 2]) {
+                links.remove(&ends);
+            }
+        }
+    }
 }
 
 fn set(file: c_int, is: File) {
@@ -624,6 +670,7 @@ fn ends(file: c_int, pc: usize) {
             File::Unknown | File::Other | File::Signals => {}
             File::Socket => put(own_sockets(), 0, pc),
             File::Ends { to, from } => {
+                forget_connection(file);
                 put(to, 0, pc);
                 with(from, |number, queue| queue.count(number, pc));
             }
