@@ -613,15 +613,20 @@ impl<S: Session> Exploring<'_, '_, S> {
             };
             let mut searched = self.search(limits);
             self.progress.states = searched.states;
+            let runs = self.progress.runs;
             self.note_goals(&searched)?;
             let mut frontier = std::mem::take(&mut searched.frontier);
             // What was tried in vain is tried again only along what a whole search finds, when more is known.
             let again = !searched.worthwhile;
             frontier.retain(|open| self.is_to_try(open) && (again || self.tries(open) == 0));
-            if !frontier.is_empty() || again {
+            // A run that shows a race may show what was open as well, and behind it what no search has met.
+            let is_of_this_forest = self.progress.runs == runs;
+            if !frontier.is_empty() || again && is_of_this_forest {
                 return Ok((frontier, searched));
             }
-            worthwhile_after = None;
+            if is_of_this_forest {
+                worthwhile_after = None;
+            }
         }
     }
 

@@ -43,6 +43,7 @@ pub fn explored(program: &Program, how: How) -> (Exploration, usize, usize) {
         fewest_states: how.fewest_states,
         failures_first: how.seed.is_multiple_of(4),
         looks_ahead_after: how.looks_ahead.then_some(1),
+        show_goals: how.seed.is_multiple_of(3),
         ..Options::default()
     };
     let exploration = explore(&mut session, &options, &mut |_| ControlFlow::Continue(())).unwrap();

@@ -55,6 +55,18 @@ fn programs_without_a_race_are_exhausted() {
     }
 }
 
+/// A run that is made to show a race shows more than that: what it opens is looked for, too.
+#[test]
+fn what_a_shown_race_opens_is_explored() {
+    for engine in ["auto", "states", "solver"] {
+        let source = "session/programs/shown_with_a_race.c";
+        let (_, outcome) = explore(&format!("shown-{engine}"), source, &["--engine", engine], &[]);
+        let outcome = outcome.expect(&[66]).unwrap();
+        shown_by(&outcome, "FOUND: the program was killed by SIGABRT");
+        assert!(outcome.stdout.contains("\nEXHAUSTED: "), "{}", outcome.stdout);
+    }
+}
+
 #[test]
 fn a_program_with_containers_of_cpp_is_exhausted() {
     let (_, outcome) = explore("map-of-names", "session/programs/map_of_names.cc", &[], &[]);
