@@ -274,7 +274,8 @@ impl Text {
             }
             let note = match findings.exploration {
                 Some(all) if all.exhausted && title == "not in this trace" => {
-                    " (excluded by what happened in this run; every other was explored, too)"
+                    " (excluded by what happened in this run; others were explored, too: what races there is told above, of two \
+                     functions and a variable once)"
                 }
                 _ => note,
             };
