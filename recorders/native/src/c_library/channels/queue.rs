@@ -1,11 +1,13 @@
 //! What is recorded of a channel: each write is a variable of its own, in addresses that no program
 //! has, which the read that gets its last byte has to find set.
 //!
-//! What a read gets depends on who wrote before whom, so writes stay in their order, and so do reads:
-//! each looks at the one before it if that was another thread's. A write sets its variable before the call
-//! and a read looks after it, so that what arrived was set before. A read that finds nothing, and does not wait, finds
-//! the variable of the next write not set yet. Closing the end to read from is counted on a
-//! variable that writes look at.
+//! What a read gets depends on who wrote before whom, so writes stay in their order, and so do reads: each looks at the
+//! one before it if that was another thread's. That is the kernel's order, since both are made with the baton, and who has
+//! to wait does so before. Bytes are counted, and messages where what is left of one is gone.
+//!
+//! A write sets its variable before the call and a read looks after it, so that what arrived was set before. A read that
+//! finds nothing, and does not wait, finds the variable of the next write not set yet. Closing the end to read from is
+//! counted on a variable that writes look at.
 
 use crate::events::pending;
 use crate::events::variable::{SEQUENTIALLY_CONSISTENT, find_set, find_unset, set};
