@@ -8,8 +8,10 @@
 use crate::platform::{memory, real, socket_options, sys};
 use crate::runtime::guard::{RuntimeGuard, restore_errno, save_errno};
 use crate::scheduling::thread::Woken;
-use crate::scheduling::{baton, clocks};
+use crate::scheduling::{baton, clocks, plan};
 use core::ptr;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::SeqCst;
 use libc::{c_int, c_short, c_uint, clockid_t, pollfd, timespec};
 
 /// Sleeps until `deadline`; the nanoseconds that were left when a signal handler ended it.
@@ -183,6 +185,13 @@ impl Asked {
         self.flags & NEVER_WAITS != 0 || (of_file > 0 && of_file as c_int & libc::O_NONBLOCK != 0)
     }
 
+    /// How many threads wait for it and are not awake yet. (Others whose number falls in with it are counted as well.)
+    fn asleep(self) -> &'static AtomicU32 {
+        static ASLEEP: [AtomicU32; 256] = [const { AtomicU32::new(0) }; 256];
+        let is_for_room = usize::from(self.wanted == libc::POLLOUT);
+        &ASLEEP[(self.file as usize * 2 + is_for_room) % ASLEEP.len()]
+    }
+
     /// Waits without the baton until it is ready, or a signal ends the wait.
     fn wait(self, inside: &RuntimeGuard) {
         let mut state = pollfd {
@@ -190,8 +199,32 @@ impl Asked {
             events: self.wanted,
             revents: 0,
         };
-        // SAFETY: one valid entry.
-        inside.outside(|| unsafe { real::poll(&mut state, 1, -1) });
+        self.asleep().fetch_add(1, SeqCst);
+        inside.outside(|| {
+            // SAFETY: one valid entry.
+            unsafe { real::poll(&mut state, 1, -1) };
+            let _ = self.asleep().fetch_update(SeqCst, SeqCst, |count| count.checked_sub(1));
+        });
+    }
+
+    /// It is ready, and so those who wait for it are about to wake up: gives them the time to ask for the baton, too.
+    fn lets_others_wake_up(self, inside: &RuntimeGuard) {
+        const PAUSES: usize = 20;
+        let pause = timespec {
+            tv_sec: 0,
+            tv_nsec: 10_000,
+        };
+        inside.outside(|| {
+            for _ in 0..PAUSES {
+                // SAFETY: a valid time, and nobody asks what was left of it.
+                unsafe { real::nanosleep(&pause, ptr::null_mut()) };
+                if self.asleep().load(SeqCst) == 0 {
+                    return;
+                }
+            }
+            // They have ended there, perhaps, or stayed in the process that this one is the child of.
+            self.asleep().store(0, SeqCst);
+        });
     }
 }
 
@@ -202,14 +235,26 @@ impl Asked {
 /// On a *channel*, the kernel serves those who wait in an order that nobody sees: who was served first would have the
 /// baton, and so its event, later than one who came later. So nobody waits there in the call itself, but before it,
 /// looks again with the baton, and is served with it: the order of the events is that in which the kernel served.
+///
+/// A thread that has the baton would always be faster than those who wait, and one worker of several do all the work; so
+/// who comes while others wait asks for the baton beside them, once.
 pub fn await_turn_of_call(inside: &RuntimeGuard, asked: Asked, is_channel: bool) -> Turn {
     inside.may_be_cancelled();
     let errno = save_errno();
     inside.call_ended.set(false);
+    let mut is_new = is_channel && !plan::is_there();
     let turn = loop {
-        if asked.is_ready() || asked.fails() {
+        if asked.fails() {
             break Turn::Now;
         }
+        if asked.is_ready() {
+            if !core::mem::take(&mut is_new) || asked.asleep().load(SeqCst) == 0 {
+                break Turn::Now;
+            }
+            asked.lets_others_wake_up(inside);
+            continue;
+        }
+        is_new = false;
         // The call itself knows how long it may wait, and whether at all.
         if !is_channel || socket_options::has_limit(asked.file, asked.wanted) {
             break Turn::Outside;
