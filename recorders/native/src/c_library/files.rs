@@ -379,7 +379,6 @@ library! {
     }
     sendmsg(file: c_int, message: *const msghdr, flags: c_int) -> ssize_t, "rcx": (output file flags) {
         let given = memory::at(message);
-        if let Some(given) = &given { channels::talks_to(given.msg_name.cast()); }
         describes(message, pc);
         let actual = given.map(|given| {
             passes(given.msg_name, given.msg_namelen as usize, pc);
@@ -388,7 +387,10 @@ library! {
             let named = Named::new(given.msg_name.cast(), given.msg_namelen);
             (named, given)
         });
-        channels::sends(file, given.map_or(0, |given| whole(given.msg_iov, given.msg_iovlen)), pc);
+        match given {
+            Some(given) => channels::sends_to(file, given.msg_name.cast(), given.msg_namelen as usize, whole(given.msg_iov, given.msg_iovlen), pc),
+            None => channels::sends(file, 0, pc),
+        }
         let actual = actual.as_ref().map(|(named, given)| msghdr { msg_name: named.actual().cast_mut().cast(), ..*given });
         let message = actual.as_ref().map_or(message, ptr::from_ref);
     } (done, pc) { done = sent(file, done, pc); }
@@ -407,31 +409,32 @@ library! {
     accept(file: c_int, from: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": (input file 0 listens) {
         let (most, listens) = (room(len), socket_options::listens(file).into());
     } (connection, pc) {
-        if connection >= 0 { channels::received(file, 0, pc); connection = as_recorded(connection, pc); channels::is_socket(connection, pc); address(from, len, most, pc); }
+        if connection >= 0 { channels::received(file, 0, pc); connection = as_recorded(connection, pc); channels::sockets::is_accepted(connection, pc); address(from, len, most, pc); }
     }
     accept4(file: c_int, from: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int, "r8": (input file 0 listens) {
         let (most, listens) = (room(len), socket_options::listens(file).into());
     } (connection, pc) {
-        if connection >= 0 { channels::received(file, 0, pc); connection = as_recorded(connection, pc); channels::is_socket(connection, pc); address(from, len, most, pc); }
+        if connection >= 0 { channels::received(file, 0, pc); connection = as_recorded(connection, pc); channels::sockets::is_accepted(connection, pc); address(from, len, most, pc); }
     }
     connect(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": (away file) {
-        channels::connects(file, to, len as usize);
+        channels::sockets::connects(file, to, len as usize);
         passes(to, len as usize, pc);
-        channels::sends(file, 0, pc);
+        // Nobody is told where datagrams will go.
+        if !socket_options::is_network_datagram(file) { channels::sends(file, 0, pc); }
         let named = Named::new(to, len);
         let to = named.actual();
-    } (result, pc) {}
+    } (result, pc) { channels::sockets::is_connected(file, result == 0); }
     bind(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": (system file) {
-        channels::binds(); passes(to, len as usize, pc);
+        channels::sockets::binds(); passes(to, len as usize, pc);
         let (named, asked) = (Named::to_bind(to, len, pc), to);
         let to = named.actual();
     } (result, pc) {
         if result != 0 && named.is_recorded { result = bind(file, asked, len); }
-        if result == 0 { channels::has_port(if named.is_any { ports::bound(file, pc) } else { ports::named(asked, len as usize) }); }
+        if result == 0 { channels::sockets::has_port(file, if named.is_any { ports::bound(file, pc) } else { ports::named(asked, len as usize) }); }
     }
     getsockname(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": (slow file) {
         let most = room(len);
-    } (result, pc) { if result == 0 { address(to, len, most, pc); channels::has_port(ports::named(to, most)); } }
+    } (result, pc) { if result == 0 { address(to, len, most, pc); channels::sockets::has_port(file, ports::named(to, most)); } }
     getpeername(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": (slow file) {
         let most = room(len);
     } (result, pc) { if result == 0 { address(to, len, most, pc); } }
@@ -585,14 +588,15 @@ library! {
     sendmmsg(file: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int, "r8": (output file flags) {
         for message in memory::each(messages, count as usize) {
             let message = message.msg_hdr;
-            channels::talks_to(message.msg_name.cast());
             spread(message.msg_iov, message.msg_iovlen, usize::MAX, |from, len| passes(from, len, pc));
         }
         for message in memory::each(messages, count as usize) {
-            channels::sends(file, whole(message.msg_hdr.msg_iov, message.msg_hdr.msg_iovlen), pc);
+            let message = message.msg_hdr;
+            channels::sends_to(file, message.msg_name.cast(), message.msg_namelen as usize, whole(message.msg_iov, message.msg_iovlen), pc);
         }
     } (done, pc) {
         if done != count as c_int { channels::loses_count(file); }
+        channels::sockets::has_sent(file);
     }
     sendfile(file: c_int, from: c_int, at: *mut off_t, len: usize) -> ssize_t, "r8": (output file) {
         channels::sends(file, len, pc);
@@ -828,11 +832,10 @@ unsafe extern "C-unwind" fn send_to(
             flags,
         };
         let turn = await_turn_of_call(&inside, asked, channels::writes(file, usize::MAX));
-        channels::talks_to(to);
         passes(from, len, pc);
         passes(to, to_len as usize, pc);
         let named = Named::new(to, to_len);
-        channels::sends(file, len, pc);
+        channels::sends_to(file, to, to_len as usize, len, pc);
         let done = in_turn(&inside, turn, || sendto(file, from, len, flags, named.actual(), to_len));
         let errno = crate::runtime::guard::save_errno();
         let done = sent(file, done, pc);

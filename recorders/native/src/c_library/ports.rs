@@ -122,6 +122,11 @@ pub fn bound(file: c_int, pc: usize) -> Option<u16> {
     None
 }
 
+/// The port that the program knows this one as.
+pub fn recorded(actual: u16) -> u16 {
+    PORTS.recorded(actual.into()).map_or(actual, |recorded| recorded as u16)
+}
+
 fn learn(recorded: u16, actual: u16) {
     if plan::is_there() && recorded != 0 && actual != 0 {
         PORTS.learn(recorded.into(), actual.into());

@@ -3,9 +3,7 @@
 //! A pipe, a pair of sockets or an `eventfd` whose two ends this process has is a *channel*
 //! ([`queue`] says what is recorded of it).
 //!
-//! - Sockets other than pairs become one channel once the process connects a stream to a port of its own machine that
-//!   one of its sockets has, or connects or sends otherwise to an address there while it has bound one: it may be
-//!   talking to itself. Each connection by TCP is a channel of its own from then on, known by the addresses of its ends.
+//! - So are sockets with addresses through which the process talks to itself ([`sockets`]).
 //! - `epoll` instances share one channel: waiting may return what any thread added, or what became
 //!   ready by any write to a channel; but to an `eventfd` only from when on an instance was told of it. (Who has the
 //!   other end of a pipe or a socket, another process say, may answer by what an instance watches.)
@@ -24,22 +22,23 @@ pub mod descriptor;
 pub mod names;
 pub mod queue;
 pub mod shared;
+pub mod sockets;
 
-use super::ports;
 use crate::events::{images, pending, variable};
 use crate::platform::hash::{Build, Table};
-use crate::platform::memory::{self, NOBODYS};
-use crate::platform::socket_options::{self, Endpoint};
+use crate::platform::memory::NOBODYS;
 use crate::platform::sys;
 use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::recording;
 use crate::scheduling::thread::slot;
 use core::cell::{Cell, UnsafeCell};
+use core::ptr;
 use descriptor::MOST_FILES;
-use libc::{c_int, dev_t, ino_t, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6};
+use libc::{c_int, dev_t, ino_t, sockaddr};
 use queue::{Amount, Queue};
 use recorder_ring::Record;
 use shared::Shared;
+use sockets::own_sockets;
 use std::vec::Vec;
 
 /// Queues that are always there.
@@ -50,9 +49,6 @@ const CHILDREN: u32 = 2;
 /// What changes in files and directories.
 const CHANGES: u32 = 3;
 const LAST_THAT_IS_THERE: u32 = CHANGES;
-
-/// Ports of the program's own sockets that are told from others.
-const MOST_PORTS: usize = 64;
 
 /// What a descriptor is. The first is a zero, so that a table of them takes no room in the file that processes load.
 #[derive(Clone, Copy)]
@@ -91,14 +87,9 @@ static CHANNELS: Channels = Channels {
     queues: UnsafeCell::new(Vec::new()),
     objects: UnsafeCell::new(Table::with_hasher(Build)),
     ends: UnsafeCell::new(Table::with_hasher(Build)),
-    links: UnsafeCell::new(Table::with_hasher(Build)),
     has_children: Cell::new(false),
     polls: Cell::new(false),
     watches: Cell::new(false),
-    binds: Cell::new(false),
-    ports: [const { Cell::new(0) }; MOST_PORTS],
-    has_more_ports: Cell::new(false),
-    talks_to_itself: Cell::new(false),
 };
 
 struct Channels {
@@ -108,19 +99,12 @@ struct Channels {
     /// By the system's file: what is written to the one queue through it, and read from the other. A pipe is one file,
     /// each socket of a pair one.
     ends: UnsafeCell<Table<(dev_t, ino_t), Queues>>,
-    /// By the addresses from which and to which bytes of a connection go.
-    links: UnsafeCell<Table<(Endpoint, Endpoint), Link>>,
     /// Another process may have ends of channels.
     has_children: Cell<bool>,
     /// There is an `epoll` instance.
     polls: Cell<bool>,
     /// There is one of `inotify`.
     watches: Cell<bool>,
-    binds: Cell<bool>,
-    /// Ports of its sockets, zeros behind them.
-    ports: [Cell<u16>; MOST_PORTS],
-    has_more_ports: Cell<bool>,
-    talks_to_itself: Cell<bool>,
 }
 
 // SAFETY: only the thread with the baton gets here. (A child of `vfork` is its parent's thread, which waits for it.)
@@ -171,52 +155,10 @@ fn file(file: c_int) -> File {
     match entry.get() {
         // It came with a message, say.
         File::Unknown if is_needed() => entry.set(found_in_system(file, false)),
-        File::Socket if own_sockets().is_some() && is_needed() => entry.set(connected(file)),
+        File::Socket if own_sockets().is_some() && is_needed() => entry.set(sockets::connected(file)),
         _ => {}
     }
     entry.get()
-}
-
-/// One direction of a connection.
-struct Link {
-    queue: u32,
-    /// Whether a descriptor was found to be the end from which bytes go, and the one to which they go: if both were, nobody
-    /// has to find it any more.
-    found: [bool; 2],
-}
-
-/// What a socket is: the end of a connection, once that is made.
-fn connected(file: c_int) -> File {
-    let Some((own, other)) = socket_options::connection(file) else {
-        return File::Socket;
-    };
-    // SAFETY: as of `Channels`: nothing that is called here comes back.
-    let links = unsafe { &mut *CHANNELS.links.get() };
-    let [to, from] = [(own, other), (other, own)].map(|ends| {
-        let link = links.entry(ends).or_insert_with(|| Link {
-            queue: new_queue(Queue::of_bytes()),
-            found: [false; 2],
-        });
-        link.found[usize::from(ends.0 != own)] = true;
-        Some(link.queue)
-    });
-    File::Ends { to, from }
-}
-
-/// A descriptor is about to be closed: addresses are given out again to other connections.
-fn forget_connection(file: c_int) {
-    // SAFETY: as above.
-    let links = unsafe { &mut *CHANNELS.links.get() };
-    if links.is_empty() {
-        return;
-    }
-    if let Some((own, other)) = socket_options::connection(file) {
-        for ends in [(own, other), (other, own)] {
-            if links.get(&ends).is_some_and(|link| link.found == [true; 2]) {
-                links.remove(&ends);
-            }
-        }
-    }
 }
 
 fn set(file: c_int, is: File) {
@@ -269,12 +211,13 @@ fn is_known_by(file: c_int, queues: Queues) {
     }
 }
 
-fn own_sockets() -> Option<u32> {
-    CHANNELS.talks_to_itself.get().then_some(SOCKETS)
-}
-
 /// The calling thread is about to write or send so many bytes, which it has read.
 pub fn sends(to: c_int, bytes: usize, pc: usize) {
+    sends_to(to, ptr::null(), 0, bytes, pc);
+}
+
+/// The same, to an address of that length, if there is one.
+pub fn sends_to(to: c_int, address: *const sockaddr, len: usize, bytes: usize, pc: usize) {
     let thread = slot();
     if !thread.is_null() {
         // That is an operation of its own: others may come in between.
@@ -287,7 +230,10 @@ pub fn sends(to: c_int, bytes: usize, pc: usize) {
             return changes_files(pc);
         }
         File::Signals => return,
-        File::Socket => own_sockets(),
+        File::Socket => {
+            sockets::talks_to(address, len);
+            sockets::to(to, address, len)
+        }
         File::Ends { to, .. } => to,
     };
     put(queue, bytes, pc);
@@ -306,8 +252,10 @@ fn put(queue: Option<u32>, bytes: usize, pc: usize) {
 
 /// Its call has written or sent so many of them, fewer than it could have.
 pub fn sent(to: c_int, bytes: usize) {
-    if let File::Ends { to, .. } = file(to) {
-        with(to, |_, queue| queue.was_shorter(bytes));
+    match file(to) {
+        File::Ends { to, .. } => with(to, |_, queue| queue.was_shorter(bytes)),
+        File::Socket => sockets::has_sent(to),
+        _ => {}
     }
 }
 
@@ -326,7 +274,11 @@ pub fn leads_outside(file: c_int) -> bool {
 fn takes(from: c_int, amount: Amount, pc: usize) {
     let queue = match file(from) {
         File::Unknown | File::Other | File::Signals => return,
-        File::Socket => own_sockets(),
+        File::Socket => {
+            let queue = sockets::from(from);
+            sockets::also_takes(queue, pc);
+            queue
+        }
         File::Ends { from, .. } => from,
     };
     with(queue, |number, queue| queue.take(number, amount, pc));
@@ -378,7 +330,7 @@ pub fn received(from: c_int, bytes: usize, pc: usize) -> bool {
 pub fn was_counted(from: c_int, pc: usize) {
     let queue = match file(from) {
         File::Unknown | File::Other | File::Signals => return shared::reads(from, None, pc),
-        File::Socket => own_sockets(),
+        File::Socket => sockets::from(from),
         File::Ends { from, .. } => from,
     };
     with(queue, |number, queue| queue.was_counted(number, pc));
@@ -389,7 +341,7 @@ pub fn was_counted(from: c_int, pc: usize) {
 pub fn found_empty(from: c_int, pc: usize) {
     let queue = match file(from) {
         File::Unknown | File::Other | File::Signals => return,
-        File::Socket => own_sockets(),
+        File::Socket => sockets::from(from),
         File::Ends { from, .. } => from,
     };
     with(queue, |number, queue| queue.found_empty(number, pc));
@@ -581,62 +533,6 @@ pub fn replaced(from: c_int, to: c_int, was_open: bool, pc: usize) {
     }
 }
 
-/// A socket is about to be bound.
-pub fn binds() {
-    CHANNELS.binds.set(true);
-}
-
-/// A socket has a port, as the program knows it and in the order of bytes in which it is sent; `None` if that has
-/// none.
-pub fn has_port(port: Option<u16>) {
-    let Some(port) = port.filter(|&port| port != 0) else {
-        return;
-    };
-    let known = CHANNELS.ports.iter().take_while(|known| known.get() != 0);
-    if known.clone().any(|known| known.get() == port) {
-        return;
-    }
-    match CHANNELS.ports.get(known.count()) {
-        Some(free) => free.set(port),
-        None => CHANNELS.has_more_ports.set(true),
-    }
-}
-
-/// A socket is about to be connected.
-pub fn connects(file: c_int, to: *const sockaddr, len: usize) {
-    let is_own = |port: u16| CHANNELS.has_more_ports.get() || CHANNELS.ports.iter().any(|own| own.get() == port);
-    let is_elsewhere = || socket_options::is_stream(file) && ports::named(to, len).is_some_and(|port| !is_own(port));
-    if CHANNELS.binds.get() && !is_elsewhere() {
-        talks_to(to);
-    }
-}
-
-/// A socket is about to be connected, or to send, to an address, if that is there.
-pub fn talks_to(to: *const sockaddr) {
-    if CHANNELS.binds.get() && is_here(to) == Some(true) {
-        CHANNELS.talks_to_itself.set(true);
-    }
-}
-
-/// Whether an address is one of this machine's loopback, or a file's.
-fn is_here(to: *const sockaddr) -> Option<bool> {
-    let family = memory::at(to.cast::<sa_family_t>())?;
-    Some(match family.into() {
-        libc::AF_UNIX => true,
-        libc::AF_INET => {
-            let [first, ..] = memory::at(to.cast::<sockaddr_in>())?.sin_addr.s_addr.to_ne_bytes();
-            // 0.0.0.0 reaches this machine, too.
-            first == 127 || first == 0
-        }
-        libc::AF_INET6 => {
-            let bytes = memory::at(to.cast::<sockaddr_in6>())?.sin6_addr.s6_addr;
-            // ::1, :: and addresses of the older protocol.
-            bytes[..10].iter().all(|&byte| byte == 0)
-        }
-        _ => false,
-    })
-}
-
 /// A number was given out.
 fn opened(file: c_int, pc: usize) {
     given_out(file, pc);
@@ -670,7 +566,7 @@ fn ends(file: c_int, pc: usize) {
             File::Unknown | File::Other | File::Signals => {}
             File::Socket => put(own_sockets(), 0, pc),
             File::Ends { to, from } => {
-                forget_connection(file);
+                sockets::forget(file);
                 put(to, 0, pc);
                 with(from, |number, queue| queue.count(number, pc));
             }
