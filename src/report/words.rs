@@ -5,7 +5,7 @@ use crate::semantics;
 use crate::session::plan::SIGNALS;
 use crate::symbols::{Frame, Symbols, printable};
 use crate::trace::{Access, AccessKind, CellId, EventId, IncarnationId, ObjectId, Op, ThreadId, Trace};
-use trace_format::{NOBODYS, ObjectKind};
+use trace_format::{NOBODYS, ObjectKind, descriptor};
 
 /// What reports call what a schedule shows.
 #[must_use]
@@ -23,11 +23,6 @@ pub fn name_of(goal: &Goal) -> &'static str {
         Goal::TornPair { .. } => "torn pair",
         Goal::Order { .. } => "order violation",
     }
-}
-
-/// The descriptor whose block lies there: `trace-format/FORMAT.md`, section 10.
-fn descriptor(addr: u64) -> Option<u64> {
-    (addr >> 57 == (NOBODYS | 1 << 57) >> 57).then_some(addr >> 32 & 0x1ff_ffff)
 }
 
 /// Says things about one trace.

@@ -129,6 +129,12 @@ pub enum WaitOutcome {
 /// pipe, a signal, a descriptor's number, an announcement) is a variable there. `FORMAT.md`, section 10.
 pub const NOBODYS: u64 = 1 << 63;
 
+/// The descriptor whose block lies at an address; `None` if none does. `FORMAT.md`, section 10.
+#[must_use]
+pub fn descriptor(addr: u64) -> Option<u64> {
+    (addr >> 57 == (NOBODYS | 1 << 57) >> 57).then_some(addr >> 32 & 0x1ff_ffff)
+}
+
 /// A range of memory that one access covers: `[addr, addr + size)`, `1 <= size <= 8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MemRange {

@@ -58,6 +58,7 @@ pub use ending::{CutCause, Ending};
 pub use error::{FooterFault, ReadError, WriteError};
 pub use event::{
     CodePosition, Event, EventId, MemRange, MemoryOrder, NOBODYS, ObjectId, Op, StackId, ThreadId, WaitOutcome,
+    descriptor,
 };
 pub use fault::{BlockFault, EncodingFault, EventFault, TablesFault};
 pub use header::FormatVersion;

@@ -3,7 +3,7 @@
 //! Schedules of a long trace begin with nearly all of it as recorded. What they share of that is executed by the
 //! checker, and put into the runtime's words, once.
 
-use super::noted::{noted_by, with_calls};
+use super::calls::{noted_by, with_calls};
 use crate::check::{Checker, Executed, Prefix, Rejection};
 use crate::schedule::{Goal, Schedule};
 use crate::session::Step;

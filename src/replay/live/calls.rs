@@ -1,5 +1,5 @@
 //! Events that a program cannot have where a schedule has them, and a schedule that performs the same, and has them where
-//! it can: those of one call, and those that one thread notes for another.
+//! it can: those of one call, and those that one thread's call notes for another.
 //!
 //! A finalizer comes after all that other threads did. So the call that announces it (`__tsan_java_finalize`) has each
 //! of them store to a variable of the recorder's own, where it stands, and loads that at once. In a trace the store is
@@ -8,9 +8,9 @@
 //! cannot, the live run diverges.
 
 use crate::schedule::{Schedule, slices_of};
-use crate::trace::{AccessKind, EventId, ThreadId, Trace};
+use crate::trace::{AccessKind, EventId, Op, ThreadId, Trace};
 use std::collections::{BTreeMap, HashSet, VecDeque};
-use trace_format::NOBODYS;
+use trace_format::{NOBODYS, descriptor};
 
 /// Bits of the addresses of channels' variables: `recorders/native/src/c_library/channels/queue.rs`.
 const CHANNELS: u64 = NOBODYS | 1 << 61;
@@ -43,6 +43,7 @@ fn load_of(store: EventId) -> EventId {
 /// noted for a thread, and all that this does behind it, only where the call notes it. `None` if that is the same.
 pub(super) fn with_calls(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Option<Schedule> {
     let whole = with_whole_calls(trace, schedule, order);
+    let whole = with_descriptors(trace, schedule, whole.as_deref().unwrap_or(order)).or(whole);
     let noted = where_noted(trace, whole.as_deref().unwrap_or(order));
     let found = noted.or(whole).filter(|found| found != order)?;
     let place: BTreeMap<EventId, usize> = (0..).zip(&found).map(|(at, &event)| (event, at)).collect();
@@ -92,6 +93,45 @@ fn with_whole_calls(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Op
     let ends = schedule.goal.pending().map(|event| trace.thread(event));
     ends.for_each(|thread| found.extend(held.remove(&thread).unwrap_or_default()));
     Some(found)
+}
+
+/// The same events, and what a call that gives a descriptor still does, if the schedule ends within it: the program has
+/// the number by then, so others do not get it.
+fn with_descriptors(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Option<Vec<EventId>> {
+    let is_pending = |thread: ThreadId| schedule.goal.pending().any(|event| trace.thread(event) == thread);
+    let mut found = Vec::new();
+    let mut ended: HashSet<ThreadId> = HashSet::new();
+    // From behind, so that the first event that is seen of a thread is its last one. Of those as recorded, only the last
+    // may be within a call.
+    let before = schedule.as_recorded.checked_sub(1).map(EventId);
+    for event in order.iter().rev().copied().chain(before) {
+        let thread = trace.thread(event);
+        if ended.insert(thread) && !is_pending(thread) {
+            found.extend(rest_with_descriptors(trace, event).iter().rev());
+        }
+        if Some(event) != before {
+            found.push(event);
+        }
+    }
+    found.reverse();
+    (found.len() > order.len()).then_some(found)
+}
+
+/// What follows an event in its call, up to the last descriptor that it gives.
+fn rest_with_descriptors(trace: &Trace, event: EventId) -> Vec<EventId> {
+    let begins_call = |event: EventId| trace.access(event).is_some_and(|access| access.kind == AccessKind::Use);
+    let gives_descriptor = |event: EventId| match trace.op(event) {
+        Op::Alloc { incarnation } => descriptor(trace.incarnation(incarnation).addr).is_some(),
+        _ => false,
+    };
+    let pc = trace.pc(event);
+    let next = |&event: &EventId| trace.successor(event);
+    let mut rest: Vec<EventId> = std::iter::successors(trace.successor(event), next)
+        .take_while(|&event| trace.pc(event) == pc && !begins_call(event))
+        .collect();
+    let given = rest.iter().rposition(|&event| gives_descriptor(event));
+    rest.truncate(given.map_or(0, |last| last + 1));
+    rest
 }
 
 /// The same events, but what is noted for a thread, and all that this does behind it, only where the call notes it.
