@@ -39,59 +39,152 @@ fn load_of(store: EventId) -> EventId {
     EventId(store.0 + 1)
 }
 
-/// A schedule that performs `order` behind its events as recorded, but each call on a channel as a whole, and what is
-/// noted for a thread, and all that this does behind it, only where the call notes it. `None` if that is the same.
-pub(super) fn with_calls(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Option<Schedule> {
+/// Schedules that perform `order` behind its events as recorded, but each call on a channel as a whole, and what is
+/// noted for a thread, and all that this does behind it, only where the call notes it; the best first. None, if that is the
+/// same.
+pub(super) fn with_calls(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Vec<Schedule> {
     let whole = with_whole_calls(trace, schedule, order);
-    let whole = with_descriptors(trace, schedule, whole.as_deref().unwrap_or(order)).or(whole);
-    let noted = where_noted(trace, whole.as_deref().unwrap_or(order));
-    let found = noted.or(whole).filter(|found| found != order)?;
-    let place: BTreeMap<EventId, usize> = (0..).zip(&found).map(|(at, &event)| (event, at)).collect();
+    let orders = [whole.as_deref(), Some(order)].into_iter().flatten();
+    let found = orders.map(|order| {
+        let order = with_descriptors(trace, schedule, order).unwrap_or_else(|| order.to_vec());
+        where_noted(trace, &order).unwrap_or(order)
+    });
+    let others = found.filter(|found| found != order);
+    others.map(|order| with_order(trace, schedule, &order)).collect()
+}
+
+/// The same schedule with another order behind its events as recorded.
+fn with_order(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Schedule {
+    let place: BTreeMap<EventId, usize> = (0..).zip(order).map(|(at, &event)| (event, at)).collect();
     let mut wakes = schedule.wakes.clone();
     // Those among the events as recorded stay in front.
     wakes.sort_by_key(|(notify, _)| place.get(notify).map_or(0, |at| at + 1));
-    Some(Schedule {
-        slices: slices_of(trace, &found),
+    Schedule {
+        slices: slices_of(trace, order),
         wakes,
         ..schedule.clone()
-    })
+    }
 }
 
-/// Whether a call on a channel looks with this event for what is set for good, and does more on the recorder's variables.
-/// The program makes such a call at once, with the first of its events: too early, if the schedule has others write or
-/// read in between. Later, it finds the same.
-fn looks_in_call(trace: &Trace, event: EventId) -> bool {
-    let is_of_channel = |addr: u64| addr & CHANNELS == CHANNELS;
-    let looks = trace.access(event).is_some_and(|access| {
-        let is_set = || trace.numbers(access).all(|used| used.read == 1);
-        access.kind == AccessKind::AtomicLoad && is_of_channel(access.addr) && is_set()
-    });
-    let goes_on = |next: EventId| {
-        let access = trace.access(next).filter(|access| access.kind.is_atomic());
-        access.is_some_and(|access| is_of_channel(access.addr)) && trace.pc(next) == trace.pc(event)
+/// Whether an event may be the first of those that a call makes at once: it orders itself by a channel, or by a
+/// descriptor's number, or gets something from outside.
+fn begins(trace: &Trace, event: EventId) -> bool {
+    let access = trace.access(event).filter(|access| access.kind.is_atomic());
+    let orders = access.is_some_and(|access| access.addr & CHANNELS == CHANNELS);
+    orders || matches!(trace.op(event), Op::Input { .. })
+}
+
+/// The next event that the same call makes at once with this one, which is such a one: it may also give a descriptor, or
+/// write what it got.
+fn goes_on(trace: &Trace, event: EventId) -> Option<EventId> {
+    let next = trace.successor(event)?;
+    let writes = || {
+        trace
+            .access(next)
+            .is_some_and(|access| access.kind == AccessKind::Write)
     };
-    looks && trace.successor(event).is_some_and(goes_on)
+    let is_of_it = trace.pc(next) == trace.pc(event) && (begins(trace, next) || opens(trace, next) || writes());
+    is_of_it.then_some(next)
 }
 
-/// The same events, but those with which a call looks first only where it does what comes next. Where nothing does, they
-/// are left out, unless the schedule ends there: nobody sees them.
+/// Whether an event gives a descriptor.
+fn opens(trace: &Trace, event: EventId) -> bool {
+    match trace.op(event) {
+        Op::Alloc { incarnation } => descriptor(trace.incarnation(incarnation).addr).is_some(),
+        _ => false,
+    }
+}
+
+/// The events of calls that wait for the rest of their calls, by thread.
+struct Held<'t> {
+    trace: &'t Trace,
+    of: BTreeMap<ThreadId, Vec<EventId>>,
+    /// Those that were performed before the schedule has them, since another thread sees what their call has done.
+    early: HashSet<EventId>,
+}
+
+impl Held<'_> {
+    /// Whether what a thread has left is nothing yet but looks for what is set for good.
+    fn looks_only(&self, thread: ThreadId) -> bool {
+        self.of[&thread].iter().all(|&event| {
+            let access = self.trace.access(event);
+            access.is_none_or(|access| access.kind == AccessKind::AtomicLoad)
+        })
+    }
+
+    /// The threads whose calls have changed what this event sees.
+    fn seen_by(&self, event: EventId) -> Vec<ThreadId> {
+        let Some(seen) = self.trace.access(event) else {
+            return Vec::new();
+        };
+        let changes = |&of: &EventId| {
+            let access = self.trace.access(of);
+            access.is_some_and(|access| access.addr == seen.addr && access.kind != AccessKind::AtomicLoad)
+        };
+        let own = self.trace.thread(event);
+        let others = self.of.iter().filter(|&(&thread, _)| thread != own);
+        let seen = others.filter(|(_, events)| events.iter().any(changes));
+        seen.map(|(&thread, _)| thread).collect()
+    }
+
+    /// Performs the whole call of a thread now.
+    fn finish(&mut self, thread: ThreadId, found: &mut Vec<EventId>) {
+        let events = self.of.remove(&thread).unwrap_or_default();
+        let Some(&last) = events.last() else { return };
+        found.extend(events);
+        let rest = std::iter::successors(goes_on(self.trace, last), |&event| goes_on(self.trace, event));
+        for event in rest {
+            found.push(event);
+            self.early.insert(event);
+        }
+    }
+}
+
+/// The same events, but each call on a channel as a whole: where the schedule has the last of its events, or, if another
+/// thread sees before what it has done, there. Calls that have only looked by the end are left out, unless the schedule
+/// ends there: nobody sees them.
 fn with_whole_calls(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Option<Vec<EventId>> {
-    if !order.iter().any(|&event| looks_in_call(trace, event)) {
+    let goes_on_elsewhere = |event: EventId, next: Option<EventId>| {
+        begins(trace, event) && goes_on(trace, event).is_some_and(|rest| Some(rest) != next)
+    };
+    let next = order.iter().copied().skip(1).map(Some).chain([None]);
+    if !order
+        .iter()
+        .zip(next)
+        .any(|(&event, next)| goes_on_elsewhere(event, next))
+    {
         return None;
     }
-    let mut held: BTreeMap<ThreadId, Vec<EventId>> = BTreeMap::new();
+    let mut held = Held {
+        trace,
+        of: BTreeMap::new(),
+        early: HashSet::new(),
+    };
     let mut found: Vec<EventId> = Vec::with_capacity(order.len());
     for &event in order {
-        let looks = held.entry(trace.thread(event)).or_default();
-        if looks_in_call(trace, event) {
-            looks.push(event);
+        if held.early.remove(&event) {
+            continue;
+        }
+        for thread in held.seen_by(event) {
+            held.finish(thread, &mut found);
+        }
+        let own = held.of.entry(trace.thread(event)).or_default();
+        if !own.is_empty() || begins(trace, event) {
+            own.push(event);
+            if goes_on(trace, event).is_none() {
+                found.append(own);
+            }
         } else {
-            found.append(looks);
             found.push(event);
         }
     }
-    let ends = schedule.goal.pending().map(|event| trace.thread(event));
-    ends.for_each(|thread| found.extend(held.remove(&thread).unwrap_or_default()));
+    let ends: Vec<ThreadId> = schedule.goal.pending().map(|event| trace.thread(event)).collect();
+    let threads: Vec<ThreadId> = held.of.keys().copied().collect();
+    for thread in threads {
+        if ends.contains(&thread) || !held.looks_only(thread) {
+            found.extend(held.of.remove(&thread).unwrap_or_default());
+        }
+    }
     Some(found)
 }
 
@@ -120,16 +213,12 @@ fn with_descriptors(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Op
 /// What follows an event in its call, up to the last descriptor that it gives.
 fn rest_with_descriptors(trace: &Trace, event: EventId) -> Vec<EventId> {
     let begins_call = |event: EventId| trace.access(event).is_some_and(|access| access.kind == AccessKind::Use);
-    let gives_descriptor = |event: EventId| match trace.op(event) {
-        Op::Alloc { incarnation } => descriptor(trace.incarnation(incarnation).addr).is_some(),
-        _ => false,
-    };
     let pc = trace.pc(event);
     let next = |&event: &EventId| trace.successor(event);
     let mut rest: Vec<EventId> = std::iter::successors(trace.successor(event), next)
         .take_while(|&event| trace.pc(event) == pc && !begins_call(event))
         .collect();
-    let given = rest.iter().rposition(|&event| gives_descriptor(event));
+    let given = rest.iter().rposition(|&event| opens(trace, event));
     rest.truncate(given.map_or(0, |last| last + 1));
     rest
 }

@@ -175,11 +175,22 @@ impl<'t> Comparison<'t> {
 
     /// Whether two accesses are of the same variable of an object of the kernel. Objects are numbered as the program
     /// comes to them. Which variable an operation stores to says where it came among all of the object; what depends on
-    /// that loads the variables again.
+    /// that loads the variables again. And who finds one set that a later operation has set comes behind the earlier one,
+    /// too: they are set one after the other.
     fn same_variable(&mut self, (was, recorded): (u64, Access), (is, live): (u64, Access)) -> bool {
-        let within = |addr: u64| addr << (64 - KERNEL_OBJECT);
-        *self.kernel_objects.entry(was).or_insert(is) == is
-            && (recorded.kind == AccessKind::AtomicStore || within(recorded.addr) == within(live.addr))
+        /// Operations are numbered in the bits above; this one tells the two sides of an object apart.
+        const SIDE: u64 = 1 << 3;
+        let within = |access: Access| access.addr << (64 - KERNEL_OBJECT);
+        let is_set = |trace, access: Access| access.size == 1 && value_read(trace, access) == 1;
+        let finds_later = || {
+            recorded.kind == AccessKind::AtomicLoad
+                && recorded.addr & SIDE == live.addr & SIDE
+                && within(recorded) < within(live)
+                && is_set(self.recorded, recorded)
+                && is_set(self.live, live)
+        };
+        let same = recorded.kind == AccessKind::AtomicStore || within(recorded) == within(live) || finds_later();
+        *self.kernel_objects.entry(was).or_insert(is) == is && same
     }
 
     /// Whether a pending access is the one of the schedule; where it is in the live run, if so.

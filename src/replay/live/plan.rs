@@ -195,7 +195,7 @@ impl Rest {
             schedule,
             &rest.events[schedule.as_recorded as usize..rest.done()],
         );
-        Ok(otherwise.and_then(|other| as_said(&other).ok()).unwrap_or(rest))
+        Ok(otherwise.iter().find_map(|other| as_said(other).ok()).unwrap_or(rest))
     }
 
     /// The steps of a schedule behind the events that `prefix` has, which are all that it has as recorded.
@@ -208,7 +208,7 @@ impl Rest {
         };
         let rest = as_said(schedule)?;
         let otherwise = with_calls(trace, schedule, &rest.events[..rest.done()]);
-        Ok(otherwise.and_then(|other| as_said(&other).ok()).unwrap_or(rest))
+        Ok(otherwise.iter().find_map(|other| as_said(other).ok()).unwrap_or(rest))
     }
 
     fn done(&self) -> usize {

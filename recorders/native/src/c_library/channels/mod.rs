@@ -211,6 +211,16 @@ fn is_known_by(file: c_int, queues: Queues) {
     }
 }
 
+/// What a call does to a channel is an operation of its own: others may come in between, and what it finds is what they
+/// have left.
+fn await_turn() {
+    let thread = slot();
+    if !thread.is_null() {
+        // SAFETY: a slot holds a thread, which lives for ever.
+        RuntimeGuard::of(unsafe { &*thread }).await_turn();
+    }
+}
+
 /// The calling thread is about to write or send so many bytes, which it has read.
 pub fn sends(to: c_int, bytes: usize, pc: usize) {
     sends_to(to, ptr::null(), 0, bytes, pc);
@@ -218,12 +228,7 @@ pub fn sends(to: c_int, bytes: usize, pc: usize) {
 
 /// The same, to an address of that length, if there is one.
 pub fn sends_to(to: c_int, address: *const sockaddr, len: usize, bytes: usize, pc: usize) {
-    let thread = slot();
-    if !thread.is_null() {
-        // That is an operation of its own: others may come in between.
-        // SAFETY: a slot holds a thread, which lives for ever.
-        RuntimeGuard::of(unsafe { &*thread }).await_turn();
-    }
+    await_turn();
     let queue = match file(to) {
         File::Unknown | File::Other => {
             shared::writes(to, pc);
@@ -392,6 +397,7 @@ pub fn changes_poll(of: c_int, pc: usize) {
 
 /// It got something from an `epoll` instance.
 pub fn polled(pc: usize) {
+    await_turn();
     with(Some(EPOLL), |number, queue| queue.take(number, Amount::All, pc));
 }
 
