@@ -420,7 +420,7 @@ library! {
         channels::sockets::connects(file, to, len as usize);
         passes(to, len as usize, pc);
         // Nobody is told where datagrams will go.
-        if !socket_options::is_network_datagram(file) { channels::sends(file, 0, pc); }
+        if !socket_options::is_datagram(file) { channels::sends(file, 0, pc); }
         let named = Named::new(to, len);
         let to = named.actual();
     } (result, pc) { channels::sockets::is_connected(file, result == 0); }

@@ -22,6 +22,12 @@ pub fn is_stream(file: c_int) -> bool {
     unsafe { option::<c_int>(file, libc::SO_TYPE) == Some(libc::SOCK_STREAM) }
 }
 
+/// Whether a socket sends and receives datagrams.
+pub fn is_datagram(file: c_int) -> bool {
+    // SAFETY: a number.
+    unsafe { option::<c_int>(file, libc::SO_TYPE) == Some(libc::SOCK_DGRAM) }
+}
+
 /// Whether a socket sends and receives datagrams over the network.
 pub fn is_network_datagram(file: c_int) -> bool {
     // SAFETY: numbers.

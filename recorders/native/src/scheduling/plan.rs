@@ -185,6 +185,14 @@ pub fn input_after_load(me: &Thread, pc: usize) -> Option<u64> {
     steps.next().filter(|step| step.matches(kind::INPUT, pc as u64))?.value
 }
 
+/// Whether the calling thread stores to, or loads, a variable next at this position, atomically; `None` if there is no
+/// plan, or nothing of the thread's left in it.
+pub fn is_atomic_next(pc: usize) -> Option<bool> {
+    let (_, step) = SCHEDULER.plan().steps_of(follower()?.index.get()).next()?;
+    let is_it = |kind| step.matches(kind, pc as u64);
+    Some(is_it(kind::ATOMIC_STORE) || is_it(kind::ATOMIC_LOAD))
+}
+
 /// Whether there is a plan in which the thread's next event is of that kind.
 pub fn is_next(me: &Thread, kind: u8) -> bool {
     SCHEDULER.plan().is_next(me, kind)

@@ -29,8 +29,8 @@ use crate::platform::hash::{Build, Table};
 use crate::platform::memory::NOBODYS;
 use crate::platform::sys;
 use crate::runtime::guard::RuntimeGuard;
-use crate::scheduling::recording;
 use crate::scheduling::thread::slot;
+use crate::scheduling::{plan, recording};
 use core::cell::{Cell, UnsafeCell};
 use core::ptr;
 use descriptor::MOST_FILES;
@@ -250,7 +250,8 @@ fn put(queue: Option<u32>, bytes: usize, pc: usize) {
         queue.put(number, bytes, pc);
         is_polled = queue.is_polled() || !recording::is_alone();
     });
-    if is_polled && CHANNELS.polls.get() {
+    // Along a plan, an instance may come to be earlier or later than it did.
+    if plan::is_atomic_next(pc).unwrap_or(is_polled && CHANNELS.polls.get()) {
         with(Some(EPOLL), |number, queue| queue.put(number, 0, pc));
     }
 }
