@@ -5,6 +5,7 @@
 //! A descriptor is told by the word that was registered with it, which may be an address, another one in each run. So
 //! what is recorded is the descriptor, and its word is looked up among those that this run registered.
 
+use super::channels;
 use crate::platform::{memory, real};
 use crate::runtime::accesses::input;
 use crate::runtime::guard::RuntimeGuard;
@@ -25,6 +26,8 @@ struct Registered {
     instance: c_int,
     file: c_int,
     word: u64,
+    /// It is told of once for each time that something came (`EPOLLET`).
+    by_edge: bool,
 }
 
 static REGISTERED: List = List(UnsafeCell::new(Vec::new()));
@@ -46,8 +49,12 @@ pub fn was_told(instance: c_int, action: c_int, file: c_int, event: *const epoll
     if action != libc::EPOLL_CTL_DEL
         && let Some(event) = memory::at(event)
     {
-        let word = event.u64;
-        list.push(Registered { instance, file, word });
+        list.push(Registered {
+            instance,
+            file,
+            word: event.u64,
+            by_edge: event.events & libc::EPOLLET as u32 != 0,
+        });
     }
 }
 
@@ -90,6 +97,21 @@ fn wait_for(file: c_int, events: u32) {
     }
 }
 
+/// Records that what an instance tells by this word comes behind what was written there: what is read first, of a
+/// descriptor that is known, or all.
+fn looks(instance: c_int, word: u64, pc: usize) {
+    let known = |one: &&Registered| one.instance == instance && one.word == word;
+    let list = registered();
+    let is_known = list.iter().any(|one| known(&one));
+    let files: Vec<Registered> = list.iter().filter(|one| !is_known || known(one)).copied().collect();
+    for one in &files {
+        match files.len() == 1 && is_known && !one.by_edge {
+            true => channels::is_ready(one.file, pc),
+            false => channels::looks_at_all(one.file, pc),
+        }
+    }
+}
+
 /// An instance has said what is ready, if it did: what the program gets to see, and how many.
 ///
 /// # Safety
@@ -116,6 +138,15 @@ pub unsafe fn said(
             .find(|known| known.instance == instance && known.word == word);
         let file = known.map_or(-1, |known| known.file);
         input((file as u32 as u64) << 32 | u64::from(events), pc);
+    }
+    if ready > 0 {
+        channels::polled(instance, pc);
+    }
+    for event in memory::each(to.cast_const(), ready.max(0) as usize) {
+        if event.events & !(libc::EPOLLOUT as u32) != 0 {
+            let word = event.u64;
+            looks(instance, word, pc);
+        }
     }
     ready
 }

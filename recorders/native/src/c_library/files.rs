@@ -507,7 +507,6 @@ library! {
     } (ready, pc) {
         clocks::waited(ready, millis(limit));
         ready = epoll::said(file, to, ready, recorded, pc);
-        if ready > 0 { channels::polled(pc); }
         writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
     }
     epoll_pwait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int, mask: *const sigset_t) -> c_int, "r9": (away file) {
@@ -516,7 +515,6 @@ library! {
     } (ready, pc) {
         clocks::waited(ready, millis(limit));
         ready = epoll::said(file, to, ready, recorded, pc);
-        if ready > 0 { channels::polled(pc); }
         writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
     }
     epoll_pwait2(file: c_int, to: *mut epoll_event, most: c_int, limit: *const timespec, mask: *const sigset_t) -> c_int, "r9": (waiting nanos) {
@@ -528,11 +526,10 @@ library! {
     } (ready, pc) {
         clocks::waited(ready, nanos.max(0));
         ready = epoll::said(file, to, ready, recorded, pc);
-        if ready > 0 { channels::polled(pc); }
         writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
     }
     epoll_ctl(file: c_int, action: c_int, other: c_int, event: *mut epoll_event) -> c_int, "r8": (system file) {
-        also_uses(other, pc); channels::changes_poll(other, pc);
+        also_uses(other, pc); channels::changes_poll(file, pc);
         passes(event, size_of::<epoll_event>(), pc);
     } (result, pc) { if result == 0 { epoll::was_told(file, action, other, event); } }
     pipe(ends: *mut c_int) -> c_int, "rsi": system {} (result, pc) {

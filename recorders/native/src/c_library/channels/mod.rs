@@ -4,9 +4,9 @@
 //! ([`queue`] says what is recorded of it).
 //!
 //! - So are sockets with addresses through which the process talks to itself ([`sockets`]).
-//! - `epoll` instances share one channel: waiting may return what any thread added, or what became
-//!   ready by any write to a channel; but to an `eventfd` only from when on an instance was told of it. (Who has the
-//!   other end of a pipe or a socket, another process say, may answer by what an instance watches.)
+//! - Each `epoll` instance is a channel: what waiting returns depends on what was added to it, and on who waited before;
+//!   and what is ready, on what was written there. Who has the other end of a pipe or a socket, another process say, may
+//!   answer by what an instance watches: that is one more channel, of all instances.
 //! - A timer that is read is a counter that setting it writes to. Instances of `inotify` share one channel, of all that
 //!   changes in files and directories; so do those who wait for children. Who reads a signal reads it after it was sent.
 //! - A descriptor's number is given out again after it was closed, and programs use numbers as
@@ -41,7 +41,7 @@ use shared::Shared;
 use sockets::own_sockets;
 use std::vec::Vec;
 
-/// Queues that are always there.
+/// Queues that are always there. The first is of what may make `epoll` instances tell something by way of others.
 const EPOLL: u32 = 0;
 const SOCKETS: u32 = 1;
 /// Children that were started, and how they ended.
@@ -245,13 +245,11 @@ pub fn sends_to(to: c_int, address: *const sockaddr, len: usize, bytes: usize, p
 }
 
 fn put(queue: Option<u32>, bytes: usize, pc: usize) {
-    let mut is_polled = true;
-    with(queue, |number, queue| {
-        queue.put(number, bytes, pc);
-        is_polled = queue.is_polled() || !recording::is_alone();
-    });
+    with(queue, |number, queue| queue.put(number, bytes, pc));
+    // Who has the other end may answer by what an instance watches.
+    let stays = queue.is_some_and(|queue| queue != SOCKETS) && recording::is_alone();
     // Along a plan, an instance may come to be earlier or later than it did.
-    if plan::is_atomic_next(pc).unwrap_or(is_polled && CHANNELS.polls.get()) {
+    if !stays && plan::is_atomic_next(pc).unwrap_or(CHANNELS.polls.get()) {
         with(Some(EPOLL), |number, queue| queue.put(number, 0, pc));
     }
 }
@@ -384,22 +382,27 @@ pub fn looks_at_all(from: c_int, pc: usize) {
     takes(from, Amount::LookAtAll, pc);
 }
 
-/// It is about to change whether an `epoll` instance waits for something.
-pub fn changes_poll(of: c_int, pc: usize) {
-    if let File::Ends { from: Some(from), .. } = file(of) {
-        // SAFETY: as in `with`.
-        let queues = unsafe { &mut *CHANNELS.queues.get() };
-        queues[from as usize].is_watched();
+/// What waits for an `epoll` instance: who is told of something depends on who waited before, and for what.
+fn instance(file: c_int) -> u32 {
+    match self::file(file) {
+        File::Ends { from: Some(from), .. } => from,
+        _ => EPOLL,
     }
-    // The instance finds what was written before.
-    is_ready(of, pc);
-    with(Some(EPOLL), |number, queue| queue.put(number, 0, pc));
+}
+
+/// It is about to change for what an `epoll` instance waits.
+pub fn changes_poll(instance: c_int, pc: usize) {
+    with(Some(self::instance(instance)), |number, queue| queue.put(number, 0, pc));
 }
 
 /// It got something from an `epoll` instance.
-pub fn polled(pc: usize) {
+pub fn polled(instance: c_int, pc: usize) {
     await_turn();
-    with(Some(EPOLL), |number, queue| queue.take(number, Amount::All, pc));
+    let own = self::instance(instance);
+    with(Some(own), |number, queue| queue.take(number, Amount::All, pc));
+    if own != EPOLL {
+        with(Some(EPOLL), |number, queue| queue.take(number, Amount::LookAtAll, pc));
+    }
 }
 
 /// A queue that did not exist.
@@ -497,7 +500,9 @@ pub fn is_socket(file: c_int, pc: usize) {
 /// It has a new `epoll` instance.
 pub fn polls(file: c_int, pc: usize) {
     CHANNELS.polls.set(true);
-    is_other(file, pc);
+    let from = Some(new_queue(Queue::of_states()));
+    set(file, File::Ends { to: None, from });
+    opened(file, pc);
 }
 
 /// It has opened a file by a name.

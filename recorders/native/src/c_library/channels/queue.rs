@@ -49,8 +49,6 @@ impl Pieces {
 /// Writes and reads of one channel in one direction.
 pub struct Queue {
     pieces: Pieces,
-    /// Who waits for an `epoll` instance may see each write. Else nobody has told an instance to watch who reads.
-    is_polled: bool,
     /// With less room than this, a call fails at once.
     least: usize,
     /// Where each write ends, in pieces, and its number, of those that were not read completely.
@@ -108,28 +106,27 @@ impl Side {
 impl Queue {
     /// Of bytes, in order.
     pub const fn of_bytes() -> Self {
-        Self::new(Pieces::Bytes, true, 1)
+        Self::new(Pieces::Bytes, 1)
     }
 
     /// Of messages, each of which one read gets; a write of more than so many bytes is several.
     pub const fn of_messages(most: usize) -> Self {
-        Self::new(Pieces::Messages { most }, true, 1)
+        Self::new(Pieces::Messages { most }, 1)
     }
 
     /// Of changes to something that readers see as a whole.
     pub const fn of_states() -> Self {
-        Self::new(Pieces::None, true, 1)
+        Self::new(Pieces::None, 1)
     }
 
     /// The same, of a counter that only this process has.
     pub const fn of_counter() -> Self {
-        Self::new(Pieces::None, false, size_of::<u64>())
+        Self::new(Pieces::None, size_of::<u64>())
     }
 
-    const fn new(pieces: Pieces, is_polled: bool, least: usize) -> Self {
+    const fn new(pieces: Pieces, least: usize) -> Self {
         Self {
             pieces,
-            is_polled,
             least,
             unread: VecDeque::new(),
             written: 0,
@@ -143,17 +140,7 @@ impl Queue {
 
     /// As if nothing had been written or read.
     pub fn start_over(&mut self) {
-        *self = Self::new(self.pieces, self.is_polled, self.least);
-    }
-
-    /// An `epoll` instance is about to be told of it.
-    pub fn is_watched(&mut self) {
-        self.is_polled = true;
-    }
-
-    /// Whether it may be that an instance was.
-    pub fn is_polled(&self) -> bool {
-        self.is_polled
+        *self = Self::new(self.pieces, self.least);
     }
 
     /// With less room than this, a call fails at once.
