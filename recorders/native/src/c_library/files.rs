@@ -410,11 +410,13 @@ library! {
         let (most, listens) = (room(len), socket_options::listens(file).into());
     } (connection, pc) {
         if connection >= 0 { channels::received(file, 0, pc); connection = as_recorded(connection, pc); channels::sockets::is_accepted(connection, pc); address(from, len, most, pc); }
+        else if crate::runtime::guard::save_errno() == libc::EAGAIN { channels::found_empty(file, pc); }
     }
     accept4(file: c_int, from: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int, "r8": (input file 0 listens) {
         let (most, listens) = (room(len), socket_options::listens(file).into());
     } (connection, pc) {
         if connection >= 0 { channels::received(file, 0, pc); connection = as_recorded(connection, pc); channels::sockets::is_accepted(connection, pc); address(from, len, most, pc); }
+        else if crate::runtime::guard::save_errno() == libc::EAGAIN { channels::found_empty(file, pc); }
     }
     connect(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": (away file) {
         channels::sockets::connects(file, to, len as usize);
