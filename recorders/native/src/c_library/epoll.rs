@@ -109,7 +109,30 @@ fn looks(instance: c_int, word: u64, pc: usize) {
             true => channels::is_ready(one.file, pc),
             false => channels::looks_at_all(one.file, pc),
         }
+        looks_within(one.file, MOST_NESTED, pc);
     }
+}
+
+/// Instances that watch one another, one within the other: the kernel allows no more.
+const MOST_NESTED: usize = 5;
+
+/// The same of all that a descriptor watches, if that is an instance.
+fn looks_within(instance: c_int, nested: usize, pc: usize) {
+    let within: Vec<c_int> = registered()
+        .iter()
+        .filter(|one| one.instance == instance && nested > 0)
+        .map(|one| one.file)
+        .collect();
+    for file in within {
+        channels::looks_at_all(file, pc);
+        looks_within(file, nested - 1, pc);
+    }
+}
+
+/// The calling thread has seen that it could read from a descriptor.
+pub fn is_ready(file: c_int, pc: usize) {
+    channels::is_ready(file, pc);
+    looks_within(file, MOST_NESTED, pc);
 }
 
 /// An instance has said what is ready, if it did: what the program gets to see, and how many.

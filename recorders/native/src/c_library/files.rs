@@ -224,7 +224,7 @@ fn polled(files: *const pollfd, count: usize, ready: c_int, waited: bool, pc: us
             arrives(&raw const (*entry).revents, size_of::<c_short>(), pc);
             let entry = entry.read_unaligned();
             if ready > 0 && entry.revents & !libc::POLLOUT != 0 {
-                channels::is_ready(entry.fd, pc);
+                epoll::is_ready(entry.fd, pc);
             } else if !waited && ready >= 0 && entry.events & libc::POLLIN != 0 {
                 channels::found_empty(entry.fd, pc);
             }
@@ -245,7 +245,7 @@ fn millis(limit: c_int) -> i64 {
 
 /// The same of `select`.
 fn selected(set: *const fd_set, count: c_int, pc: usize) {
-    members(set, count).for_each(|file| channels::is_ready(file, pc));
+    members(set, count).for_each(|file| epoll::is_ready(file, pc));
 }
 
 /// What `select` is asked about.

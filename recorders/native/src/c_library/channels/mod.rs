@@ -183,7 +183,7 @@ fn found_in_system(file: c_int, has_name: bool) -> File {
     let id = (about.st_dev, about.st_ino);
     if is_pipe && has_name {
         ends.entry(id).or_insert_with(|| {
-            let queue = Some(new_queue(Queue::of_bytes()));
+            let queue = Some(new_queue(Queue::of_bytes().or_outside()));
             (queue, queue)
         });
     }
@@ -245,9 +245,12 @@ pub fn sends_to(to: c_int, address: *const sockaddr, len: usize, bytes: usize, p
 }
 
 fn put(queue: Option<u32>, bytes: usize, pc: usize) {
-    with(queue, |number, queue| queue.put(number, bytes, pc));
     // Who has the other end may answer by what an instance watches.
-    let stays = queue.is_some_and(|queue| queue != SOCKETS) && recording::is_alone();
+    let mut stays = false;
+    with(queue, |number, queue| {
+        queue.put(number, bytes, pc);
+        stays = number != SOCKETS && !queue.leads_outside() && recording::is_alone();
+    });
     // Along a plan, an instance may come to be earlier or later than it did.
     if !stays && plan::is_atomic_next(pc).unwrap_or(CHANNELS.polls.get()) {
         with(Some(EPOLL), |number, queue| queue.put(number, 0, pc));

@@ -51,6 +51,8 @@ pub struct Queue {
     pieces: Pieces,
     /// With less room than this, a call fails at once.
     least: usize,
+    /// Another process may have its other end.
+    leads_outside: bool,
     /// Where each write ends, in pieces, and its number, of those that were not read completely.
     unread: VecDeque<(u64, u64)>,
     written: u64,
@@ -128,6 +130,7 @@ impl Queue {
         Self {
             pieces,
             least,
+            leads_outside: false,
             unread: VecDeque::new(),
             written: 0,
             read: 0,
@@ -140,7 +143,27 @@ impl Queue {
 
     /// As if nothing had been written or read.
     pub fn start_over(&mut self) {
+        let leads_outside = self.leads_outside;
         *self = Self::new(self.pieces, self.least);
+        self.leads_outside = leads_outside;
+    }
+
+    /// The same, if another process may have the other end.
+    pub fn or_outside(self) -> Self {
+        Self {
+            leads_outside: true,
+            ..self
+        }
+    }
+
+    /// The other end is this process's.
+    pub fn stays_inside(&mut self) {
+        self.leads_outside = false;
+    }
+
+    /// Whether another process may have the other end.
+    pub fn leads_outside(&self) -> bool {
+        self.leads_outside
     }
 
     /// With less room than this, a call fails at once.

@@ -93,10 +93,13 @@ pub(super) fn connected(file: c_int) -> File {
     let links = unsafe { &mut *TALKS.links.get() };
     let [to, from] = [(own, other), (other, own)].map(|ends| {
         let link = links.entry(ends).or_insert_with(|| Link {
-            queue: new_queue(Queue::of_bytes()),
+            queue: new_queue(Queue::of_bytes().or_outside()),
             found: [false; 2],
         });
         link.found[usize::from(ends.0 != own)] = true;
+        if link.found == [true; 2] {
+            with(Some(link.queue), |_, queue| queue.stays_inside());
+        }
         Some(link.queue)
     });
     File::Ends { to, from }
