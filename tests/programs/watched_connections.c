@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 static int first[2], second[2], edges[2], answers[2];
-static int over_first, over_second, over_edges, beside;
+static int over_first, over_second, over_edges, one, other;
 
 static void must(int holds)
 {
@@ -18,16 +18,18 @@ static void must(int holds)
 static void *sends_first(void *unused)
 {
     over_first = 1; /* @over_first */
+    one = 1;        /* @one_before */
     must(send(first[0], "x", 1, 0) == 1);
-    beside = 1; /* @beside_first */
+    other = 1; /* @other_behind */
     return unused;
 }
 
 static void *sends_second(void *unused)
 {
     over_second = 1; /* @over_second */
+    other = 2;       /* @other_before */
     must(send(second[0], "x", 1, 0) == 1);
-    beside = 2; /* @beside_second */
+    one = 2; /* @one_behind */
     return unused;
 }
 
