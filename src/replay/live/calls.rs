@@ -168,11 +168,11 @@ fn with_whole_calls(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Op
         for thread in held.seen_by(event) {
             held.finish(thread, &mut found);
         }
-        let own = held.of.entry(trace.thread(event)).or_default();
-        if !own.is_empty() || begins(trace, event) {
-            own.push(event);
+        let thread = trace.thread(event);
+        if held.of.contains_key(&thread) || begins(trace, event) {
+            held.of.entry(thread).or_default().push(event);
             if goes_on(trace, event).is_none() {
-                found.append(own);
+                found.extend(held.of.remove(&thread).unwrap_or_default());
             }
         } else {
             found.push(event);
