@@ -27,10 +27,10 @@ use crate::trace::{CellId, EventId, ObjectId, ThreadId, Trace, Writers};
 use hashbrown::HashMap;
 
 /// Counts that the relation may take, of four bytes each.
-const MAX_COUNTS: usize = 1 << 24;
+const MAX_COUNTS: usize = 1 << 26;
 
 /// Writes that reads may see, of all cells.
-const MAX_WRITES: usize = 1 << 21;
+const MAX_WRITES: usize = 1 << 23;
 
 /// Reads per event of the trace, as one in so many, below which it is not worth the search.
 const SCARCE: usize = 1_000;
@@ -54,9 +54,24 @@ struct Spot {
 /// A write of a cell.
 #[derive(Clone, Copy)]
 struct Write {
-    spot: Spot,
-    /// What it leaves, if it leaves a value.
-    left: Option<u64>,
+    event: EventId,
+    place: u32,
+    row: u32,
+    /// Whether it leaves a value, and which.
+    leaves: bool,
+    left: u64,
+}
+
+impl Write {
+    fn spot(&self, thread: u32) -> Spot {
+        let &Write { event, place, row, .. } = self;
+        Spot {
+            event,
+            thread,
+            place,
+            row,
+        }
+    }
 }
 
 /// What a target asks for.
@@ -64,13 +79,14 @@ struct Write {
 enum Ask {
     /// A value of a cell, by its number, which may have been there from the start.
     Value { cell: u32, value: u64, initial: bool },
-    /// A notify of a condition, by its number, behind the beginning of the wait, if the trace has that.
-    Notify { condition: u32, begin: Option<Spot> },
+    /// A notify of a condition, by its number, behind the beginning of the wait, by its number, if the trace has that.
+    Notify { condition: u32, begin: Option<u32> },
 }
 
 /// An event that needs something of other threads.
 struct Target {
-    spot: Spot,
+    thread: u32,
+    place: u32,
     /// The row of the event before it.
     previous: u32,
     /// Where its sources begin, and what it asks for: those of the next target follow.
@@ -108,13 +124,13 @@ impl Rows {
 }
 
 /// Events of one kind at one object, by thread.
-type ByThread<T> = Vec<Vec<T>>;
+type ByThread<T> = Vec<(u32, Vec<T>)>;
 
 /// Adds an event behind the others of its thread.
-fn push<T>(by_thread: &mut ByThread<T>, event: T, thread: impl Fn(&T) -> u32) {
-    match by_thread.binary_search_by_key(&thread(&event), |theirs| thread(&theirs[0])) {
-        Ok(at) => by_thread[at].push(event),
-        Err(at) => by_thread.insert(at, vec![event]),
+fn push<T>(by_thread: &mut ByThread<T>, thread: u32, event: T) {
+    match by_thread.binary_search_by_key(&thread, |&(thread, _)| thread) {
+        Ok(at) => by_thread[at].1.push(event),
+        Err(at) => by_thread.insert(at, (thread, vec![event])),
     }
 }
 
@@ -126,6 +142,8 @@ struct Search {
     targets: Vec<Target>,
     sources: Vec<Spot>,
     asks: Vec<Ask>,
+    /// The beginnings of waits.
+    begins: Vec<Spot>,
     /// By number.
     cells: Vec<ByThread<Write>>,
     conditions: Vec<ByThread<Spot>>,
@@ -186,7 +204,7 @@ impl Search {
         let spots = Rows::of(trace, events);
         let spot = |event: EventId| spots.spot(trace, event);
         let mut targets = Vec::with_capacity(spots.events.len());
-        let (mut sources, mut asks) = (Vec::new(), Vec::new());
+        let (mut sources, mut asks, mut begins) = (Vec::new(), Vec::with_capacity(open.len()), Vec::new());
         let mut writes = 0;
         let (mut by_cell, mut by_condition): (Vec<ByThread<Write>>, Vec<ByThread<Spot>>) = (Vec::new(), Vec::new());
         let mut cells: HashMap<CellId, u32> = HashMap::new();
@@ -195,7 +213,8 @@ impl Search {
         let mut reads = open.iter().peekable();
         for (number, &event) in (0..).zip(&spots.events) {
             targets.push(Target {
-                spot: spot(event),
+                thread: trace.thread(event).0,
+                place: trace.place(event),
                 previous: std::mem::replace(&mut last[trace.thread(event).index()], number + 1),
                 sources: sources.len() as u32,
                 asks: asks.len() as u32,
@@ -209,8 +228,16 @@ impl Search {
                 if number as usize == by_cell.len() {
                     let mut by_thread = ByThread::new();
                     for &write in writers.writes(cell) {
-                        let (spot, left) = (spot(write), trace.value_left(write, cell));
-                        push(&mut by_thread, Write { spot, left }, |write| write.spot.thread);
+                        let Spot { thread, place, row, .. } = spot(write);
+                        let left = trace.value_left(write, cell);
+                        let write = Write {
+                            event: write,
+                            place,
+                            row,
+                            leaves: left.is_some(),
+                            left: left.unwrap_or_default(),
+                        };
+                        push(&mut by_thread, thread, write);
                     }
                     by_cell.push(by_thread);
                     writes += writers.writes(cell).len();
@@ -231,7 +258,10 @@ impl Search {
                     if condition as usize == by_condition.len() {
                         by_condition.push(ByThread::new());
                     }
-                    let begin = begin.map(spot);
+                    let begin = begin.map(|begin| {
+                        begins.push(spot(begin));
+                        begins.len() as u32 - 1
+                    });
                     asks.push(Ask::Notify { condition, begin });
                 }
             }
@@ -240,7 +270,8 @@ impl Search {
             if let Need::Wake(condition) = need
                 && let Some(&number) = conditions.get(&condition)
             {
-                push(&mut by_condition[number as usize], spot(event), |notify| notify.thread);
+                let notify = spot(event);
+                push(&mut by_condition[number as usize], notify.thread, notify);
             }
         }
         let counts = targets.len() * threads;
@@ -250,12 +281,23 @@ impl Search {
             targets,
             sources,
             asks,
+            begins,
             cells: by_cell,
             conditions: by_condition,
             rows: vec![0; counts],
             begun: false,
             looks: counts.saturating_mul(MAX_LOOKS),
         })
+    }
+
+    fn spot_of(&self, number: usize) -> Spot {
+        let Target { thread, place, .. } = self.targets[number];
+        Spot {
+            event: self.spots.events[number],
+            thread,
+            place,
+            row: number as u32 + 1,
+        }
     }
 
     /// How many events of a thread an event needs.
@@ -327,7 +369,7 @@ impl Search {
                 new.copy_from_slice(&self.rows[start..start + self.threads]);
             }
         }
-        new[target.spot.thread as usize] = target.spot.place;
+        new[target.thread as usize] = target.place;
         let end = self
             .targets
             .get(number + 1)
@@ -347,7 +389,7 @@ impl Search {
     /// much already. Returns whether there is anything.
     fn needed_by_all(&mut self, number: usize, ask: Ask, known: &[u32], all: &mut [u32]) -> bool {
         all.fill(u32::MAX);
-        let target = self.targets[number].spot;
+        let target = self.spot_of(number);
         let mut looks = 0;
         let found = match ask {
             Ask::Value { cell, value, initial } => self.needed_by_writes(
@@ -359,6 +401,7 @@ impl Search {
                 &mut looks,
             ),
             Ask::Notify { condition, begin } => {
+                let begin = begin.map(|number| self.begins[number as usize]);
                 self.needed_by_notifies(target, &self.conditions[condition as usize], begin, all, &mut looks)
             }
         };
@@ -369,40 +412,40 @@ impl Search {
     fn needed_by_writes(
         &self,
         read: Spot,
-        by_thread: &[Vec<Write>],
+        by_thread: &[(u32, Vec<Write>)],
         (value, initial): (u64, bool),
         known: &[u32],
         all: &mut [u32],
         looks: &mut usize,
     ) -> bool {
         // Of each thread, the last write that the read needs, and those before it that it overwrites.
-        let earlier = |theirs: &[Write]| {
-            let Some(first) = theirs.first() else { return 0 };
-            theirs.partition_point(|write| write.spot.place < known[first.spot.thread as usize])
+        let earlier = |thread: u32, theirs: &[Write]| {
+            let needed = known[thread as usize];
+            theirs.partition_point(|write| write.place < needed)
         };
         let lasts: Vec<Spot> = by_thread
             .iter()
-            .filter_map(|theirs| Some(theirs[earlier(theirs).checked_sub(1)?].spot))
+            .filter_map(|&(thread, ref theirs)| Some(theirs[earlier(thread, theirs).checked_sub(1)?].spot(thread)))
             .collect();
         if initial && lasts.is_empty() {
             return false;
         }
         let mut found = false;
-        for theirs in by_thread {
-            for write in &theirs[earlier(theirs).saturating_sub(1)..] {
+        for &(thread, ref theirs) in by_thread {
+            for write in &theirs[earlier(thread, theirs).saturating_sub(1)..] {
                 *looks += 1;
                 if *looks > MAX_LOOKED_AT {
                     return false;
                 }
-                if write.spot.event == read.event || self.needs(write.spot, read, read.event) {
+                let spot = write.spot(thread);
+                if write.event == read.event || self.needs(spot, read, read.event) {
                     break;
                 }
-                let overwritten =
-                    |&last: &Spot| last.event != write.spot.event && self.needs(last, write.spot, read.event);
-                if write.left != Some(value) || lasts.iter().any(overwritten) {
+                let overwritten = |&last: &Spot| last.event != write.event && self.needs(last, spot, read.event);
+                if !write.leaves || write.left != value || lasts.iter().any(overwritten) {
                     continue;
                 }
-                self.lower(all, write.spot);
+                self.lower(all, spot);
                 found = true;
                 if all.iter().zip(known).all(|(all, known)| all <= known) {
                     return false;
@@ -416,13 +459,13 @@ impl Search {
     fn needed_by_notifies(
         &self,
         end: Spot,
-        by_thread: &[Vec<Spot>],
+        by_thread: &[(u32, Vec<Spot>)],
         begin: Option<Spot>,
         all: &mut [u32],
         looks: &mut usize,
     ) -> bool {
         let mut found = false;
-        for theirs in by_thread {
+        for (_, theirs) in by_thread {
             *looks += 1;
             let too_early = |notify: &Spot| begin.is_some_and(|begin| self.needs(begin, *notify, end.event));
             // What the first one needs, all of its thread do.
@@ -439,7 +482,7 @@ impl Search {
     fn edges(&self, trace: &Trace) -> Vec<Edge> {
         let mut edges = Vec::new();
         let mut known = vec![0; self.threads];
-        for (number, target) in self.targets.iter().enumerate() {
+        for number in 0..self.targets.len() {
             self.known_before(number, &mut known);
             let row = &self.rows[number * self.threads..(number + 1) * self.threads];
             let beyond = |known: &[u32]| {
@@ -454,7 +497,7 @@ impl Search {
             // The latest of them may need the others.
             while let Some(last) = beyond(&known) {
                 edges.push(Edge {
-                    to: target.spot.event,
+                    to: self.spots.events[number],
                     from: last,
                 });
                 self.raise(&mut known, self.spots.spot(trace, last));
