@@ -1,5 +1,6 @@
 /* Connections within the machine, of a process with itself: what passes through one orders nothing that only another one
    sees, also if its first end was closed before the other one was accepted. */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -27,6 +28,15 @@ static socklen_t name(struct sockaddr_un *address)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
+/* At the other end is this process itself, also in a live run, which has another number. */
+static void is_own(int connection)
+{
+    struct ucred peer;
+    socklen_t len = sizeof peer;
+    must(getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0);
+    must(len == sizeof peer && peer.pid == getpid());
+}
+
 /* The one that connects, and the one that is accepted. */
 static void connection(int listening, int ends[2], int kind)
 {
@@ -35,8 +45,10 @@ static void connection(int listening, int ends[2], int kind)
     ends[0] = socket(AF_UNIX, kind, 0);
     must(connect(ends[0], (struct sockaddr *)&address, len) == 0);
     ends[1] = -1;
-    if (listening >= 0)
+    if (listening >= 0) {
         must((ends[1] = accept(listening, NULL, NULL)) >= 0);
+        is_own(ends[1]);
+    }
 }
 
 static int listens(int kind)
