@@ -5,6 +5,7 @@ use crate::c_library::channels::descriptor::{self, also_uses, as_recorded};
 use crate::c_library::channels::{self, names, shared};
 use crate::c_library::epoll;
 use crate::c_library::ports::{self, Named};
+use crate::events::once::{self, Once};
 use crate::platform::{memory, socket_options, sys};
 use crate::runtime::accesses::{arrives, comes, error_of_call, passes, returns, returns_or_fails, writes};
 use crate::runtime::blocking::{Asked, await_turn_of_call, in_turn};
@@ -545,9 +546,11 @@ library! {
         if result == 0 { both_as_recorded(ends, pc); channels::is_pair([*ends, *ends.add(1)], kind & 0xf == libc::SOCK_STREAM, pc); writes(ends, 8, pc); }
     }
     getcwd(to: *mut c_char, room: usize) -> *mut c_char, "rdx": slow {} (path, pc) {
+        once::looks(Once::Folder, pc);
         writes_text(path, pc);
     }
     __getcwd_chk(to: *mut c_char, len: usize, room: usize) -> *mut c_char, "rcx": slow {} (path, pc) {
+        once::looks(Once::Folder, pc);
         writes_text(path, pc);
     }
     getrandom(to: *mut c_void, len: usize, flags: c_uint) -> ssize_t, "rcx": system {} (done, pc) { comes(to, amount(done), pc); }

@@ -3,6 +3,7 @@
 use crate::c_library::channels::names::{self, Turns};
 use crate::c_library::channels::shared;
 use crate::c_library::process_paths;
+use crate::events::once::{self, Once};
 use crate::runtime::accesses::writes;
 
 use super::files;
@@ -110,21 +111,27 @@ library! {
         names::looks(folder, path, pc);
         if result == 0 { writes(to, size_of::<Told>(), pc); }
     }
+    chdir(path: *const c_char) -> c_int, "rsi": (means system path) {
+        names::looks(HERE, path, pc);
+        once::changes(Once::Folder, pc);
+    } (result, pc) {}
+    fchdir(folder: c_int) -> c_int, "rsi": system { once::changes(Once::Folder, pc); } (result, pc) {}
+    umask(mask: mode_t) -> mode_t, "rsi": system { once::exchanges(Once::Mask, pc); } (before, pc) {}
     mkdir(path: *const c_char, mode: mode_t) -> c_int, "rdx": system {
         passes_text(path, pc); names::of_directory();
-        let looks = names::turns(Turns::Into, HERE, path, pc);
+        let looks = names::makes(HERE, path, pc);
     } (result, pc) { if looks { names::looks(HERE, path, pc); } }
     mkdirat(folder: c_int, path: *const c_char, mode: mode_t) -> c_int, "rcx": system {
         passes_text(path, pc); names::of_directory();
-        let looks = names::turns(Turns::Into, folder, path, pc);
+        let looks = names::makes(folder, path, pc);
     } (result, pc) { if looks { names::looks(folder, path, pc); } }
     mkfifo(path: *const c_char, mode: mode_t) -> c_int, "rdx": system {
         passes_text(path, pc);
-        let looks = names::turns(Turns::Into, HERE, path, pc);
+        let looks = names::makes(HERE, path, pc);
     } (result, pc) { if looks { names::looks(HERE, path, pc); } }
     mknod(path: *const c_char, mode: mode_t, device: dev_t) -> c_int, "rcx": system {
         passes_text(path, pc);
-        let looks = names::turns(Turns::Into, HERE, path, pc);
+        let looks = names::makes(HERE, path, pc);
     } (result, pc) { if looks { names::looks(HERE, path, pc); } }
     symlink(to: *const c_char, path: *const c_char) -> c_int, "rdx": system {
         passes_text(to, pc); passes_text(path, pc); names::of_directory();

@@ -2,6 +2,7 @@
 
 use crate::c_library::channels::descriptor::as_recorded;
 use crate::c_library::channels::{self, names, shared};
+use crate::events::once::{self, Once};
 use crate::runtime::accesses::{arrives, comes, passes, reads, returns, writes};
 use crate::runtime::process_numbers;
 use crate::scheduling::clocks;
@@ -12,8 +13,9 @@ use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ptr;
 use libc::{
-    c_char, c_int, c_long, c_uint, clock_t, clockid_t, id_t, idtype_t, itimerspec, itimerval, pid_t, rusage, siginfo_t,
-    sigset_t, socklen_t, stat as FileState, sysinfo as SystemState, time_t, timespec, timeval, tm, tms, utsname,
+    c_char, c_int, c_long, c_uint, clock_t, clockid_t, id_t, idtype_t, itimerspec, itimerval, pid_t, rlimit, rlimit64,
+    rusage, siginfo_t, sigset_t, socklen_t, stat as FileState, sysinfo as SystemState, time_t, timespec, timeval, tm,
+    tms, utsname,
 };
 use recorder_ring::Record;
 
@@ -213,6 +215,36 @@ library! {
     }
     __gethostname_chk(to: *mut c_char, len: usize, room: usize) -> c_int, "rcx": quick {} (result, pc) {
         if result == 0 { writes_text(to, pc); }
+    }
+    getrlimit(resource: c_uint, to: *mut rlimit) -> c_int, "rdx": system {} (result, pc) {
+        once::looks(Once::Limit(resource), pc);
+        if result == 0 { arrives(to, size_of::<rlimit>(), pc); }
+    }
+    getrlimit64(resource: c_uint, to: *mut rlimit64) -> c_int, "rdx": system {} (result, pc) {
+        once::looks(Once::Limit(resource), pc);
+        if result == 0 { arrives(to, size_of::<rlimit64>(), pc); }
+    }
+    setrlimit(resource: c_uint, from: *const rlimit) -> c_int, "rdx": system {
+        passes(from, size_of::<rlimit>(), pc);
+        once::changes(Once::Limit(resource), pc);
+    } (result, pc) {}
+    setrlimit64(resource: c_uint, from: *const rlimit64) -> c_int, "rdx": system {
+        passes(from, size_of::<rlimit64>(), pc);
+        once::changes(Once::Limit(resource), pc);
+    } (result, pc) {}
+    prlimit(process: pid_t, resource: c_uint, from: *const rlimit, to: *mut rlimit) -> c_int, "r8": system {
+        passes(from, size_of::<rlimit>(), pc);
+        if !from.is_null() { once::exchanges(Once::Limit(resource), pc); }
+    } (result, pc) {
+        if from.is_null() { once::looks(Once::Limit(resource), pc); }
+        if result == 0 { arrives(to, size_of::<rlimit>(), pc); }
+    }
+    prlimit64(process: pid_t, resource: c_uint, from: *const rlimit64, to: *mut rlimit64) -> c_int, "r8": system {
+        passes(from, size_of::<rlimit64>(), pc);
+        if !from.is_null() { once::exchanges(Once::Limit(resource), pc); }
+    } (result, pc) {
+        if from.is_null() { once::looks(Once::Limit(resource), pc); }
+        if result == 0 { arrives(to, size_of::<rlimit64>(), pc); }
     }
     getrusage(who: c_int, to: *mut rusage) -> c_int, "rdx": system {} (result, pc) {
         if result == 0 { comes(to, size_of::<rusage>(), pc); }

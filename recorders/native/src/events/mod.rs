@@ -19,6 +19,7 @@ pub mod lock;
 pub mod modules;
 pub mod moment;
 mod objects;
+pub mod once;
 pub mod pending;
 pub mod picture;
 mod releases;

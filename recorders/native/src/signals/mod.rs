@@ -16,6 +16,7 @@ mod overflows;
 mod sent;
 
 use crate::events::moment::Moment;
+use crate::events::once::{self, Once};
 use crate::events::{modules, pending};
 use crate::platform::export::export;
 use crate::platform::{real, sys};
@@ -527,6 +528,13 @@ unsafe fn set_action(signal: c_int, new: *const Action, old: *mut Action, pc: us
         }
         let inside = RuntimeGuard::enter();
         let wanted = new.as_ref().filter(|new| new.sa_sigaction > libc::SIG_IGN);
+        if inside.is_some() {
+            match (new.is_null(), old.is_null()) {
+                (true, _) => once::looks(Once::Action(signal), pc),
+                (false, true) => once::changes(Once::Action(signal), pc),
+                (false, false) => once::exchanges(Once::Action(signal), pc),
+            }
+        }
         if inside.is_some() && !new.is_null() {
             sent::changed(signal);
             handler.since.0.set(wanted.map_or(Moment::NEVER, |_| Moment::now(pc)));

@@ -10,6 +10,7 @@
 
 use super::shared::{Shared, regular_in, with_object};
 use super::{changes_files, is_needed};
+use crate::events::once::{self, Once};
 use crate::platform::hash::Build;
 use crate::platform::{memory, sys};
 use core::cell::Cell;
@@ -83,6 +84,13 @@ fn place(folder: c_int, path: &[u8]) -> Option<Place> {
     None
 }
 
+/// A path leads somewhere: from the process's folder, perhaps.
+fn is_followed(folder: c_int, path: &[u8], pc: usize) {
+    if folder == libc::AT_FDCWD && path.first().is_some_and(|&first| first != b'/') {
+        once::looks(Once::Folder, pc);
+    }
+}
+
 /// The calling thread has looked up what a path means.
 pub fn looks(folder: c_int, path: *const c_char, pc: usize) {
     if !is_needed() {
@@ -91,6 +99,7 @@ pub fn looks(folder: c_int, path: *const c_char, pc: usize) {
     let Some(path) = memory::text(path).map(CStr::to_bytes) else {
         return;
     };
+    is_followed(folder, path, pc);
     let look = |place: Place| with_object(place.name, |name| name.contents.read(name.queue, None, pc));
     if let Some(place) = place(folder, path) {
         look(place);
@@ -120,8 +129,10 @@ pub fn lists(directory: c_int, pc: usize) {
 /// The calling thread is about to give a name another meaning.
 pub fn changes(folder: c_int, path: *const c_char, pc: usize) {
     if is_needed()
-        && let Some(place) = memory::text(path).and_then(|path| place(folder, path.to_bytes()))
+        && let Some(path) = memory::text(path).map(CStr::to_bytes)
+        && let Some(place) = place(folder, path)
     {
+        is_followed(folder, path, pc);
         with_object(place.name, |name| {
             name.contents.read(name.queue, None, pc);
             name.contents.write(name.queue, pc);
@@ -133,10 +144,11 @@ pub fn changes(folder: c_int, path: *const c_char, pc: usize) {
 
 /// The calling thread is about to write to a file, if a path leads to a regular one.
 pub fn writes(path: *const c_char, pc: usize) {
-    let about = || about(libc::AT_FDCWD, memory::text(path)?.to_bytes(), 0);
     if is_needed()
-        && let Some(file) = about().as_ref().and_then(regular_in)
+        && let Some(path) = memory::text(path).map(CStr::to_bytes)
+        && let Some(file) = about(libc::AT_FDCWD, path, 0).as_ref().and_then(regular_in)
     {
+        is_followed(libc::AT_FDCWD, path, pc);
         with_object(file, |file| file.contents.write(file.queue, pc));
     }
 }
@@ -175,7 +187,17 @@ pub fn of_directory() {
     }
 }
 
+/// The calling thread is about to create something whose permissions the process's mask decides; whether it will only
+/// look, since that is there already.
+pub fn makes(folder: c_int, path: *const c_char, pc: usize) -> bool {
+    let looks = turns(Turns::Into, folder, path, pc);
+    if !looks {
+        once::looks(Once::Mask, pc);
+    }
+    looks
+}
+
 /// The calling thread is about to open a file by its name; whether it will only look for it.
 pub fn opens(flags: c_int, folder: c_int, path: *const c_char, pc: usize) -> bool {
-    flags & libc::O_CREAT == 0 || turns(Turns::Into, folder, path, pc)
+    flags & libc::O_CREAT == 0 || makes(folder, path, pc)
 }
