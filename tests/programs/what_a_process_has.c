@@ -47,26 +47,26 @@ static void *asks(void *limit_at_first)
     const struct rlimit *first = limit_at_first;
     struct rlimit limit;
     struct sigaction action;
-    usleep(20000); /* the turn of the one that changes */
     must(getrlimit(RLIMIT_CORE, &limit) == 0);
     beside_questions = 2; /* @asks_later */
-    if (getcwd(folder, sizeof folder) && strcmp(folder, "/") == 0)
-        must(by_folder == 1); /* @told_folder */
-    if (umask(022) == 027)
-        must(by_mask == 1); /* @told_mask */
-    must(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-    if (limit.rlim_cur < first->rlim_cur)
-        must(by_limit == 1); /* @told_limit */
-    must(sigaction(SIGUSR1, NULL, &action) == 0);
-    if (action.sa_handler == SIG_IGN)
-        must(by_action == 1); /* @told_action */
+    while (!getcwd(folder, sizeof folder) || strcmp(folder, "/") != 0)
+        usleep(1000);
+    must(by_folder == 1); /* @told_folder */
+    while (umask(022) != 027)
+        usleep(1000);
+    must(by_mask == 1); /* @told_mask */
+    while (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == first->rlim_cur)
+        usleep(1000);
+    must(by_limit == 1); /* @told_limit */
+    while (sigaction(SIGUSR1, NULL, &action) != 0 || action.sa_handler != SIG_IGN)
+        usleep(1000);
+    must(by_action == 1); /* @told_action */
     return NULL;
 }
 
 static void *also_changes(void *unused)
 {
     struct sigaction action;
-    usleep(40000); /* the turns of both */
     memset(&action, 0, sizeof action);
     action.sa_handler = SIG_IGN;
     must(sigaction(SIGUSR2, &action, NULL) == 0);
