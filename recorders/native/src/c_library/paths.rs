@@ -111,7 +111,9 @@ library! {
         names::looks(folder, path, pc);
         if result == 0 { writes(to, size_of::<Told>(), pc); }
     }
-    chdir(path: *const c_char) -> c_int, "rsi": (means system path) {
+    chdir(path: *const c_char) -> c_int, "rsi": system {
+        // The path is not recorded: where a live run has another name for a temporary folder, since there is one of the
+        // recorded name, it goes on as long as nothing depends on that.
         names::looks(HERE, path, pc);
         once::changes(Once::Folder, pc);
     } (result, pc) {}
