@@ -153,36 +153,41 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// As [`wake`](Self::wake); tells of each thread that it wakes.
-    pub fn wake_each(&self, key: usize, count: usize, tell: impl FnMut(&'static H::Thread)) {
-        self.wake_those(key, count, |_| true, tell);
-    }
-
-    /// As [`wake_each`](Self::wake_each), of those that `accepts` says.
-    pub fn wake_those(
-        &self,
-        key: usize,
-        count: usize,
-        accepts: impl Fn(&H::Thread) -> bool,
-        mut tell: impl FnMut(&'static H::Thread),
-    ) {
+    pub fn wake_each(&self, key: usize, count: usize, mut tell: impl FnMut(&'static H::Thread)) {
         let scheduler = self.lock();
         for _ in 0..count {
-            let waiting = || {
-                let waiting = scheduler.waiting(key);
-                waiting.filter(|(_, thread)| scheduler.plan.may_be_woken(thread) && accepts(thread))
-            };
-            let Some(chosen) = scheduler.choices.pick(waiting().map(|(_, thread)| &**thread)) else {
+            let waiting = || scheduler.may_be_woken(key).map(|(_, thread)| &**thread);
+            let Some(chosen) = scheduler.choices.pick(waiting()) else {
                 break;
             };
-            let named = scheduler.plan.pick_waiter(waiting().map(|(_, thread)| &**thread));
-            let Some((at, thread)) = waiting().nth(named.unwrap_or(chosen)) else {
+            let named = scheduler.plan.pick_waiter(waiting());
+            let Some((at, thread)) = scheduler.may_be_woken(key).nth(named.unwrap_or(chosen)) else {
                 break;
             };
             tell(thread);
-            match at {
-                Some(at) => scheduler.unblock(at, Woken::Thread),
-                None => scheduler.end_interrupted(thread, key),
-            }
+            scheduler.end_wait(at, thread, key);
+        }
+    }
+
+    /// Wakes the thread that has been blocked on `key` for longest, of those that `accepts` says, whatever the policy;
+    /// which. The caller has the baton.
+    pub fn wake_longest(&self, key: usize, accepts: impl Fn(&H::Thread) -> bool) -> Option<&'static H::Thread> {
+        let scheduler = self.lock();
+        let (at, thread) = scheduler.may_be_woken(key).find(|(_, thread)| accepts(thread))?;
+        scheduler.end_wait(at, thread, key);
+        Some(thread)
+    }
+
+    /// The threads that wait for `key` and may go on now.
+    fn may_be_woken(&self, key: usize) -> impl Iterator<Item = (Option<usize>, &'static H::Thread)> + Clone {
+        self.waiting(key).filter(|(_, thread)| self.plan.may_be_woken(thread))
+    }
+
+    /// One of them has waited for long enough.
+    fn end_wait(&self, at: Option<usize>, thread: &'static H::Thread, key: usize) {
+        match at {
+            Some(at) => self.unblock(at, Woken::Thread),
+            None => self.end_interrupted(thread, key),
         }
     }
 

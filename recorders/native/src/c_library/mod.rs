@@ -4,6 +4,7 @@ pub mod at_exit;
 pub mod channels;
 #[macro_use]
 mod library;
+mod attributes;
 mod conversions;
 mod copies;
 mod cpp;
@@ -16,6 +17,7 @@ mod freed_blocks;
 mod heap;
 mod hosts;
 mod kernel_objects;
+mod limits;
 pub mod loader;
 mod mappings;
 mod math;
@@ -27,7 +29,6 @@ pub mod processes;
 mod random;
 mod regex;
 mod segments;
-
 mod sort;
 mod static_guards;
 mod stdio;

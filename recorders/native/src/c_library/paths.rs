@@ -1,16 +1,19 @@
 //! What is done with files by their names.
 
 use crate::c_library::channels::names::{self, Turns};
-use crate::c_library::channels::shared;
+use crate::c_library::channels::{attributes, shared};
 use crate::c_library::process_paths;
 use crate::events::once::{self, Once};
-use crate::runtime::accesses::writes;
+use crate::platform::memory;
+use crate::runtime::accesses::{arrives, writes};
 
 use super::files;
 use super::library::{length, passes_text, reads_text, writes_text};
+use core::ffi::CStr;
 use core::mem::offset_of;
 use libc::{
-    AT_FDCWD as HERE, DIR, FILE, c_char, c_int, c_uint, dev_t, dirent, dirent64, mode_t, off_t, ssize_t, statx as Told,
+    AT_FDCWD as HERE, DIR, FILE, c_char, c_int, c_uint, dev_t, dirent, dirent64, makedev, mode_t, off_t, ssize_t,
+    statx as Told,
 };
 
 crate::platform::real::real! {
@@ -42,6 +45,19 @@ unsafe fn entered(entry: *const dirent64, at: *const *mut dirent64, pc: usize) {
     }
 }
 
+/// The calling thread was told of a file, which it found by a descriptor alone if there is no path.
+///
+/// # Safety
+/// The call wrote it there.
+unsafe fn told(folder: c_int, path: *const c_char, to: *const Told, pc: usize) {
+    // SAFETY: promised by the caller; the program's own may be unaligned.
+    let about = unsafe { to.read_unaligned() };
+    let by = Some(folder).filter(|_| memory::text(path).is_none_or(CStr::is_empty));
+    let device = makedev(about.stx_dev_major, about.stx_dev_minor);
+    attributes::were_told(by, (device, about.stx_ino), about.stx_mode.into(), pc);
+    arrives(to, size_of::<Told>(), pc);
+}
+
 /// With what flags a stream's mode opens its file.
 ///
 /// # Safety
@@ -69,15 +85,19 @@ unsafe fn opened(stream: *mut FILE, flags: c_int, pc: usize) {
 library! {
     access(path: *const c_char, mode: c_int) -> c_int, "rdx": (means system path) {} (result, pc) {
         names::looks(HERE, path, pc);
+        attributes::looks_by_path(HERE, path, 0, pc);
     }
     eaccess(path: *const c_char, mode: c_int) -> c_int, "rdx": (means system path) {} (result, pc) {
         names::looks(HERE, path, pc);
+        attributes::looks_by_path(HERE, path, 0, pc);
     }
     euidaccess(path: *const c_char, mode: c_int) -> c_int, "rdx": (means system path) {} (result, pc) {
         names::looks(HERE, path, pc);
+        attributes::looks_by_path(HERE, path, 0, pc);
     }
     faccessat(folder: c_int, path: *const c_char, mode: c_int, flags: c_int) -> c_int, "r8": (means system path) {} (result, pc) {
         names::looks(folder, path, pc);
+        attributes::looks_by_path(folder, path, flags, pc);
     }
     readlink(path: *const c_char, to: *mut c_char, room: usize) -> ssize_t, "rcx": (finds system path) {} (len, pc) {
         names::looks(HERE, path, pc);
@@ -109,7 +129,7 @@ library! {
     }
     statx(folder: c_int, path: *const c_char, flags: c_int, mask: c_uint, to: *mut Told) -> c_int, "r9": (means system path) {} (result, pc) {
         names::looks(folder, path, pc);
-        if result == 0 { writes(to, size_of::<Told>(), pc); }
+        if result == 0 { told(folder, path, to, pc); }
     }
     chdir(path: *const c_char) -> c_int, "rsi": system {
         // The path is not recorded: where a live run has another name for a temporary folder, since there is one of the

@@ -1,8 +1,7 @@
 //! Small structures that the system fills in: times, file states, sets of signals, results of waiting.
 
 use crate::c_library::channels::descriptor::as_recorded;
-use crate::c_library::channels::{self, names, shared};
-use crate::events::once::{self, Once};
+use crate::c_library::channels::{self, attributes, names};
 use crate::runtime::accesses::{arrives, comes, passes, reads, returns, writes};
 use crate::runtime::process_numbers;
 use crate::scheduling::clocks;
@@ -13,9 +12,8 @@ use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ptr;
 use libc::{
-    c_char, c_int, c_long, c_uint, clock_t, clockid_t, id_t, idtype_t, itimerspec, itimerval, pid_t, rlimit, rlimit64,
-    rusage, siginfo_t, sigset_t, socklen_t, stat as FileState, sysinfo as SystemState, time_t, timespec, timeval, tm,
-    tms, utsname,
+    c_char, c_int, c_long, c_uint, clock_t, clockid_t, id_t, idtype_t, itimerspec, itimerval, pid_t, rusage, siginfo_t,
+    sigset_t, socklen_t, stat as FileState, sysinfo as SystemState, time_t, timespec, timeval, tm, tms, utsname,
 };
 use recorder_ring::Record;
 
@@ -45,14 +43,14 @@ unsafe fn waited(process: pid_t, status: *mut c_int, used: *mut rusage, pc: usiz
     seen
 }
 
-/// The calling thread was told of a file.
+/// The calling thread was told of a file, which it found by a descriptor, perhaps.
 ///
 /// # Safety
 /// The call wrote it there.
-unsafe fn told(to: *const FileState, pc: usize) {
+unsafe fn told(by: Option<c_int>, to: *const FileState, pc: usize) {
     // SAFETY: promised by the caller; the program's own may be unaligned.
     let about = unsafe { to.read_unaligned() };
-    shared::was_told(&about, pc);
+    attributes::were_told(by, (about.st_dev, about.st_ino), about.st_mode, pc);
     arrives(to, size_of::<FileState>(), pc);
 }
 
@@ -179,33 +177,33 @@ library! {
     } (len, pc) { if len > 0 { writes(to, len + 1, pc); } }
     stat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": (means slow path) {} (result, pc) {
         names::looks(libc::AT_FDCWD, path, pc);
-        if result == 0 { told(to, pc); }
+        if result == 0 { told(None, to, pc); }
     }
     lstat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": (means slow path) {} (result, pc) {
         names::looks(libc::AT_FDCWD, path, pc);
-        if result == 0 { told(to, pc); }
+        if result == 0 { told(None, to, pc); }
     }
     fstat(file: c_int, to: *mut FileState) -> c_int, "rdx": (slow file) {} (result, pc) {
-        if result == 0 { told(to, pc); }
+        if result == 0 { told(Some(file), to, pc); }
     }
     fstatat(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": (means slow path) {} (result, pc) {
         names::looks(folder, path, pc);
-        if result == 0 { told(to, pc); }
+        if result == 0 { told(None, to, pc); }
     }
     stat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": (means slow path) {} (result, pc) {
         names::looks(libc::AT_FDCWD, path, pc);
-        if result == 0 { told(to, pc); }
+        if result == 0 { told(None, to, pc); }
     }
     lstat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": (means slow path) {} (result, pc) {
         names::looks(libc::AT_FDCWD, path, pc);
-        if result == 0 { told(to, pc); }
+        if result == 0 { told(None, to, pc); }
     }
     fstat64(file: c_int, to: *mut FileState) -> c_int, "rdx": (slow file) {} (result, pc) {
-        if result == 0 { told(to, pc); }
+        if result == 0 { told(Some(file), to, pc); }
     }
     fstatat64(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": (means slow path) {} (result, pc) {
         names::looks(folder, path, pc);
-        if result == 0 { told(to, pc); }
+        if result == 0 { told(None, to, pc); }
     }
     uname(to: *mut utsname) -> c_int, "rsi": quick {} (result, pc) {
         if result == 0 { writes(to, size_of::<utsname>(), pc); }
@@ -215,36 +213,6 @@ library! {
     }
     __gethostname_chk(to: *mut c_char, len: usize, room: usize) -> c_int, "rcx": quick {} (result, pc) {
         if result == 0 { writes_text(to, pc); }
-    }
-    getrlimit(resource: c_uint, to: *mut rlimit) -> c_int, "rdx": system {} (result, pc) {
-        once::looks(Once::Limit(resource), pc);
-        if result == 0 { arrives(to, size_of::<rlimit>(), pc); }
-    }
-    getrlimit64(resource: c_uint, to: *mut rlimit64) -> c_int, "rdx": system {} (result, pc) {
-        once::looks(Once::Limit(resource), pc);
-        if result == 0 { arrives(to, size_of::<rlimit64>(), pc); }
-    }
-    setrlimit(resource: c_uint, from: *const rlimit) -> c_int, "rdx": system {
-        passes(from, size_of::<rlimit>(), pc);
-        once::changes(Once::Limit(resource), pc);
-    } (result, pc) {}
-    setrlimit64(resource: c_uint, from: *const rlimit64) -> c_int, "rdx": system {
-        passes(from, size_of::<rlimit64>(), pc);
-        once::changes(Once::Limit(resource), pc);
-    } (result, pc) {}
-    prlimit(process: pid_t, resource: c_uint, from: *const rlimit, to: *mut rlimit) -> c_int, "r8": system {
-        passes(from, size_of::<rlimit>(), pc);
-        if !from.is_null() { once::exchanges(Once::Limit(resource), pc); }
-    } (result, pc) {
-        if from.is_null() { once::looks(Once::Limit(resource), pc); }
-        if result == 0 { arrives(to, size_of::<rlimit>(), pc); }
-    }
-    prlimit64(process: pid_t, resource: c_uint, from: *const rlimit64, to: *mut rlimit64) -> c_int, "r8": system {
-        passes(from, size_of::<rlimit64>(), pc);
-        if !from.is_null() { once::exchanges(Once::Limit(resource), pc); }
-    } (result, pc) {
-        if from.is_null() { once::looks(Once::Limit(resource), pc); }
-        if result == 0 { arrives(to, size_of::<rlimit64>(), pc); }
     }
     getrusage(who: c_int, to: *mut rusage) -> c_int, "rdx": system {} (result, pc) {
         if result == 0 { comes(to, size_of::<rusage>(), pc); }

@@ -7,6 +7,7 @@ use super::library::{length, reads_text, writes_text};
 use crate::c_library::channels;
 use crate::c_library::channels::descriptor::as_recorded;
 use crate::events::modules;
+use crate::platform::temporary_names;
 use crate::runtime::accesses::writes;
 use crate::scheduling::plan;
 use core::ffi::CStr;
@@ -42,16 +43,15 @@ unsafe fn rename_as_recorded(name: *mut c_char, from: usize, len: usize, made: M
         plan::recorded_writes(name as usize + from, len, pc, |addr, bytes| {
             wanted[addr - name as usize..][..bytes.len()].copy_from_slice(bytes);
         });
-        let is_name = CStr::from_bytes_until_nul(&wanted).is_ok_and(|text| text.count_bytes() + 1 == whole);
-        let here = libc::AT_FDCWD;
-        let wanted = wanted.as_ptr().cast::<c_char>();
-        let is_free = is_name
-            && match made {
-                Made::Object => libc::renameat2(here, name, here, wanted, libc::RENAME_NOREPLACE) == 0,
-                Made::Nothing => libc::access(wanted, libc::F_OK) != 0,
-            };
+        let recorded = CStr::from_bytes_until_nul(&wanted).ok();
+        let is_free = recorded
+            .filter(|text| text.count_bytes() + 1 == whole)
+            .is_some_and(|recorded| match made {
+                Made::Object => temporary_names::rename(CStr::from_ptr(name), recorded),
+                Made::Nothing => libc::access(recorded.as_ptr(), libc::F_OK) != 0,
+            });
         if is_free {
-            ptr::copy_nonoverlapping(wanted, name, whole);
+            ptr::copy_nonoverlapping(wanted.as_ptr().cast(), name, whole);
         }
     }
 }

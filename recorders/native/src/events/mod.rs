@@ -10,6 +10,7 @@
 //! All state here belongs to the holder of the baton.
 
 mod calls;
+pub mod children;
 mod heap;
 pub mod heard;
 pub mod images;

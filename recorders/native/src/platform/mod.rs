@@ -13,3 +13,4 @@ pub mod real;
 pub mod shared_memory;
 pub mod socket_options;
 pub mod sys;
+pub mod temporary_names;

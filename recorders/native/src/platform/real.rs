@@ -110,6 +110,7 @@ real! {
     fn pthread_key_create(key: *mut libc::pthread_key_t, destructor: Option<unsafe extern "C-unwind" fn(*mut c_void)>) -> c_int;
     fn pthread_key_delete(key: libc::pthread_key_t) -> c_int;
     fn pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int;
+    fn pthread_getname_np(thread: pthread_t, to: *mut c_char, room: usize) -> c_int;
 
     fn pthread_mutex_init(mutex: *mut pthread_mutex_t, attr: *const pthread_mutexattr_t) -> c_int;
     fn pthread_mutex_destroy(mutex: *mut pthread_mutex_t) -> c_int;

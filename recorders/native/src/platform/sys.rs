@@ -11,6 +11,16 @@ use core::sync::atomic::Ordering::Relaxed;
 /// The arguments must be valid for the call.
 #[inline]
 pub unsafe fn call(number: libc::c_long, a: usize, b: usize, c: usize, d: usize) -> isize {
+    // SAFETY: the caller vouches for the arguments; the kernel looks at no more than the call has.
+    unsafe { call_of_five(number, [a, b, c, d, 0]) }
+}
+
+/// The same with up to five.
+///
+/// # Safety
+/// As for [`call`].
+#[inline]
+pub unsafe fn call_of_five(number: libc::c_long, [a, b, c, d, e]: [usize; 5]) -> isize {
     let answer: isize;
     // SAFETY: the kernel clobbers rcx and r11 only; the caller vouches for the arguments.
     unsafe {
@@ -21,6 +31,7 @@ pub unsafe fn call(number: libc::c_long, a: usize, b: usize, c: usize, d: usize)
             in("rsi") b,
             in("rdx") c,
             in("r10") d,
+            in("r8") e,
             out("rcx") _,
             out("r11") _,
             options(nostack),

@@ -242,13 +242,9 @@ impl Call {
         let mut woken = 0;
         while woken < most {
             let before = waiting(word);
-            let mut found = None;
-            let accepts = |thread: &Thread| thread.futex.mask.get() & mask != 0;
-            baton::wake_those(word, 1, accepts, |thread| found = Some(thread));
-            if found.is_none() {
-                let accepts = |thread: &Thread| place_of(word, thread).is_some();
-                baton::wake_those(SEVERAL, 1, accepts, |thread| found = Some(thread));
-            }
+            // As the kernel does. A live run cannot be told of another one.
+            let found = baton::wake_longest(word, |thread| thread.futex.mask.get() & mask != 0)
+                .or_else(|| baton::wake_longest(SEVERAL, |thread| place_of(word, thread).is_some()));
             let Some(thread) = found else {
                 modify(waiters(word), before, before, pc);
                 break;

@@ -67,6 +67,7 @@ pub fn start_over(thread: &'static Thread) {
     REGISTER.add(thread);
     REGISTER.alive.set(1);
     thread.index.set(0);
+    thread.named.set(0);
     thread.os_id.store(sys::thread_id(), Relaxed);
     thread.futex.calls.set(0);
     thread.deferred.store(0, Relaxed);

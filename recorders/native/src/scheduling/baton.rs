@@ -50,9 +50,9 @@ pub fn wake_each(key: usize, count: usize, tell: impl FnMut(&'static Thread)) {
     SCHEDULER.wake_each(key, count, tell);
 }
 
-/// As [`wake_each`], of those that `accepts` says.
-pub fn wake_those(key: usize, count: usize, accepts: impl Fn(&Thread) -> bool, tell: impl FnMut(&'static Thread)) {
-    SCHEDULER.wake_those(key, count, accepts, tell);
+/// Wakes the thread that has been blocked on `key` for longest, of those that `accepts` says; which.
+pub fn wake_longest(key: usize, accepts: impl Fn(&Thread) -> bool) -> Option<&'static Thread> {
+    SCHEDULER.wake_longest(key, accepts)
 }
 
 /// Lets up to `count` of the threads blocked on `from` wait for `to` from now on; tells of each. The caller has the

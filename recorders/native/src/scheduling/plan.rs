@@ -1,7 +1,7 @@
 //! The plan of this process: where it comes from, and what the program gets of the recorded run again. How it is
 //! followed is [`recorder_scheduler::plan_follower`]'s business.
 
-use crate::platform::sys;
+use crate::platform::{sys, temporary_names};
 use crate::scheduling::baton::SCHEDULER;
 use crate::scheduling::recording::RING;
 use crate::scheduling::thread::{Thread, slot};
@@ -82,12 +82,15 @@ pub fn is_followed() -> bool {
 pub fn await_decision() -> Decision {
     // SAFETY: attached, since there is a plan.
     let progress = unsafe { RING.progress() };
+    // Nobody may ever say it.
+    temporary_names::give_back();
     loop {
         for word in [&progress.decision, &witness_first] {
             match word.load(Acquire) {
                 0 => {}
                 first => {
                     end_with_parent(false);
+                    temporary_names::take_again();
                     return if first == 1 { Decision::First } else { Decision::Second };
                 }
             }
@@ -103,6 +106,7 @@ pub fn await_decision() -> Decision {
 
 /// What is published stays readable.
 pub fn end() -> ! {
+    temporary_names::give_back();
     sys::die("")
 }
 

@@ -90,6 +90,8 @@ record! {
         pub destructor_rounds: Cell<u32> = Cell::new(0),
         /// Variables of the runtime's own that it made.
         pub variables: Cell<u64> = Cell::new(0),
+        /// How often it was given a name.
+        pub named: Cell<u64> = Cell::new(0),
         /// Its time, where clocks stand.
         pub own_time: OwnTime = OwnTime::new(),
         /// What OpenMP knows of it, and how many tasks it created that others could execute.

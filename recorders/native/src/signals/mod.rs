@@ -17,7 +17,7 @@ mod sent;
 
 use crate::events::moment::Moment;
 use crate::events::once::{self, Once};
-use crate::events::{modules, pending};
+use crate::events::{children, modules, pending};
 use crate::platform::export::export;
 use crate::platform::{real, sys};
 use crate::runtime::guard::{RuntimeGuard, leave_again};
@@ -669,10 +669,37 @@ fn receiver_of(process: pid_t) -> Option<Receiver> {
     own.then_some(Receiver::PROCESS)
 }
 
+/// Who gets a signal.
+#[derive(Clone, Copy)]
+enum To {
+    /// This process, or a thread of it.
+    Own(Receiver),
+    /// The calling thread, at once.
+    Caller,
+    /// Somebody else.
+    Others,
+}
+
+impl From<Option<Receiver>> for To {
+    fn from(own: Option<Receiver>) -> To {
+        own.map_or(To::Others, To::Own)
+    }
+}
+
 /// Sends a signal. One to the caller itself is handled before the call returns.
-fn send(signal: c_int, to: Option<Receiver>, pc: usize, call: impl FnOnce() -> c_int) -> c_int {
+fn send(signal: c_int, to: To, pc: usize, call: impl FnOnce() -> c_int) -> c_int {
     let Some(inside) = RuntimeGuard::enter() else {
         return call();
+    };
+    let to = match to {
+        To::Own(to) => Some(to),
+        To::Caller => None,
+        To::Others => {
+            if signal != 0 {
+                children::tells(pc);
+            }
+            None
+        }
     };
     let is_handled = (1..SIGNALS as c_int).contains(&signal);
     let number = to.filter(|_| is_handled).map(|to| sent::sends(signal, to, pc));
@@ -689,7 +716,7 @@ fn send(signal: c_int, to: Option<Receiver>, pc: usize, call: impl FnOnce() -> c
 unsafe extern "C-unwind" fn send_to_itself(signal: c_int, pc: usize) -> c_int {
     // The thread's own order is enough.
     // SAFETY: the program's own argument.
-    send(signal, None, pc, || unsafe { library::raise(signal) })
+    send(signal, To::Caller, pc, || unsafe { library::raise(signal) })
 }
 
 /// As [`send`], to processes or threads that the program names by numbers, of which the last one is the receiver's.
@@ -710,7 +737,7 @@ fn send_by_number<const N: usize>(
             }
         }
     }
-    send(signal, receiver(actual), pc, || call(actual))
+    send(signal, receiver(actual).into(), pc, || call(actual))
 }
 
 unsafe extern "C-unwind" fn send_to_process(process: pid_t, signal: c_int, pc: usize) -> c_int {
@@ -738,7 +765,9 @@ unsafe extern "C-unwind" fn send_to_group(group: pid_t, signal: c_int, pc: usize
 unsafe extern "C-unwind" fn send_to_thread(thread: pthread_t, signal: c_int, pc: usize) -> c_int {
     let to = by_handle(thread).map(Receiver::thread);
     // SAFETY: the program's own arguments.
-    send(signal, to, pc, || unsafe { library::pthread_kill(thread, signal) })
+    send(signal, to.into(), pc, || unsafe {
+        library::pthread_kill(thread, signal)
+    })
 }
 
 unsafe extern "C-unwind" fn send_to_number(process: pid_t, thread: pid_t, signal: c_int, pc: usize) -> c_int {
@@ -763,7 +792,7 @@ unsafe extern "C-unwind" fn send_with_value(process: pid_t, signal: c_int, value
 unsafe extern "C-unwind" fn send_value_to_thread(thread: pthread_t, signal: c_int, value: sigval, pc: usize) -> c_int {
     let to = by_handle(thread).map(Receiver::thread);
     // SAFETY: the program's own arguments.
-    send(signal, to, pc, || unsafe {
+    send(signal, to.into(), pc, || unsafe {
         library::pthread_sigqueue(thread, signal, value)
     })
 }

@@ -15,8 +15,10 @@
 //!
 //! What threads share of the kernel beside that: [`shared`]. What is written to memory of several processes is not
 //! followed.
-//! - What passes through a regular file: [`contents`]; through the names of files: [`names`].
+//! - What passes through a regular file: [`contents`]; through the names of files: [`names`]; through what the system
+//!   keeps of them: [`attributes`].
 
+pub mod attributes;
 pub mod contents;
 pub mod descriptor;
 pub mod names;
@@ -24,7 +26,7 @@ pub mod queue;
 pub mod shared;
 pub mod sockets;
 
-use crate::events::{images, pending, variable};
+use crate::events::{children, images, pending, variable};
 use crate::platform::hash::{Build, Table};
 use crate::platform::memory::NOBODYS;
 use crate::platform::sys;
@@ -87,7 +89,7 @@ static CHANNELS: Channels = Channels {
     queues: UnsafeCell::new(Vec::new()),
     objects: UnsafeCell::new(Table::with_hasher(Build)),
     ends: UnsafeCell::new(Table::with_hasher(Build)),
-    has_children: Cell::new(false),
+    shared: Cell::new(0),
     polls: Cell::new(false),
     watches: Cell::new(false),
 };
@@ -99,8 +101,8 @@ struct Channels {
     /// By the system's file: what is written to the one queue through it, and read from the other. A pipe is one file,
     /// each socket of a pair one.
     ends: UnsafeCell<Table<(dev_t, ino_t), Queues>>,
-    /// Another process may have ends of channels.
-    has_children: Cell<bool>,
+    /// Another process may have ends of those queues that there are before this number.
+    shared: Cell<u32>,
     /// There is an `epoll` instance.
     polls: Cell<bool>,
     /// There is one of `inotify`.
@@ -244,11 +246,19 @@ pub fn sends_to(to: c_int, address: *const sockaddr, len: usize, bytes: usize, p
     put(queue, bytes, pc);
 }
 
+/// Whether a process that came of this one may have the other end of a channel.
+fn leads_to_others(number: u32, queue: &Queue) -> bool {
+    number > LAST_THAT_IS_THERE && (number < CHANNELS.shared.get() || queue.leads_outside())
+}
+
 fn put(queue: Option<u32>, bytes: usize, pc: usize) {
     // Who has the other end may answer by what an instance watches.
     let mut stays = false;
     with(queue, |number, queue| {
         queue.put(number, bytes, pc);
+        if leads_to_others(number, queue) {
+            children::tells(pc);
+        }
         stays = number != SOCKETS && !queue.leads_outside() && recording::is_alone();
     });
     // Along a plan, an instance may come to be earlier or later than it did.
@@ -323,10 +333,14 @@ pub fn received(from: c_int, bytes: usize, pc: usize) -> bool {
         return false;
     }
     let mut are_own = false;
-    if let File::Ends { from, .. } = is
-        && !CHANNELS.has_children.get()
-    {
-        with(from, |_, queue| are_own = queue.are_own(bytes));
+    if let File::Ends { from, .. } = is {
+        with(from, |number, queue| {
+            let is_known = queue.are_own(bytes);
+            if leads_to_others(number, queue) && (bytes == 0 || !is_known) {
+                children::hears(pc);
+            }
+            are_own = is_known && number >= CHANNELS.shared.get();
+        });
     }
     let amount = if bytes == 0 { Amount::All } else { Amount::Bytes(bytes) };
     takes(from, amount, pc);
@@ -485,12 +499,15 @@ pub fn gives_signals(file: c_int) -> bool {
 
 /// It is about to start a child.
 pub fn starts_child(pc: usize) {
-    CHANNELS.has_children.set(true);
+    // SAFETY: as in `with`.
+    let known = unsafe { &*CHANNELS.queues.get() }.len();
+    CHANNELS.shared.set(known.max(LAST_THAT_IS_THERE as usize + 1) as u32);
     put(Some(CHILDREN), 0, pc);
 }
 
-/// It was told how a child ended.
+/// It was told how a child ended: since it was told to, perhaps.
 pub fn child_ended(pc: usize) {
+    children::hears(pc);
     with(Some(CHILDREN), |number, queue| queue.take(number, Amount::All, pc));
 }
 

@@ -35,7 +35,7 @@ struct Place {
 }
 
 /// What the system knows of what a path means, without following it if it is a link.
-fn about(folder: c_int, path: &[u8], flags: c_int) -> Option<stat> {
+pub(super) fn about(folder: c_int, path: &[u8], flags: c_int) -> Option<stat> {
     let mut text = [0_u8; libc::PATH_MAX as usize];
     text.get_mut(..path.len())?.copy_from_slice(path);
     let text = CStr::from_bytes_until_nul(&text).ok()?;
@@ -85,7 +85,7 @@ fn place(folder: c_int, path: &[u8]) -> Option<Place> {
 }
 
 /// A path leads somewhere: from the process's folder, perhaps.
-fn is_followed(folder: c_int, path: &[u8], pc: usize) {
+pub(super) fn is_followed(folder: c_int, path: &[u8], pc: usize) {
     if folder == libc::AT_FDCWD && path.first().is_some_and(|&first| first != b'/') {
         once::looks(Once::Folder, pc);
     }

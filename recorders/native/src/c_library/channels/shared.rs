@@ -31,13 +31,15 @@ pub enum Shared {
     File(dev_t, ino_t),
     /// What a name means in a directory: the directory, and the name as a number.
     Name(dev_t, ino_t, u64),
+    /// What the system keeps of a file beside its contents.
+    Attributes(dev_t, ino_t),
 }
 
 /// What is known of one.
 pub struct Object {
     /// The queue whose variables stand for it.
     pub(super) queue: u32,
-    /// Of a file, or a name.
+    /// Of a file, a name, or attributes.
     pub(super) contents: Contents,
 }
 
@@ -75,13 +77,6 @@ pub fn writes(file: c_int, pc: usize) {
 pub fn reads(file: c_int, goes_on: Option<c_int>, pc: usize) {
     if let Some(file) = regular(file) {
         with_object(file, |file| file.contents.read(file.queue, goes_on, pc));
-    }
-}
-
-/// The calling thread was told what the system knows of a file: how long it is, and when it was written.
-pub fn was_told(about: &stat, pc: usize) {
-    if let Some(file) = regular_in(about).filter(|_| is_needed()) {
-        with_object(file, |file| file.contents.read(file.queue, None, pc));
     }
 }
 
