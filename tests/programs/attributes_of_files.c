@@ -11,7 +11,7 @@
 
 static char folder[] = "/tmp/witness-attributes-XXXXXX";
 static char path[64], timed[64];
-static int file, extended;
+static int file, untold, extended;
 static int by_mode, by_times, by_attribute, by_length, beside_questions, beside_contents;
 
 static void must(int holds)
@@ -25,7 +25,7 @@ static void *sets(void *unused)
     const struct timespec times[2] = {{1000, 0}, {1000, 0}};
     struct stat about;
     beside_questions = 1; /* @asks_first */
-    must(stat(path, &about) == 0);
+    must(stat(folder, &about) == 0);
     by_mode = 1; /* @sets_mode */
     must(chmod(path, 0640) == 0);
     by_times = 1; /* @sets_times */
@@ -37,8 +37,9 @@ static void *sets(void *unused)
         must(fchmod(file, 0644) == 0);
     by_length = 1; /* @writes */
     must(pwrite(file, "12345", 5, 0) == 5);
+    must(pwrite(untold, "12345", 5, 0) == 5);
     beside_contents = 1; /* @written */
-    must(chmod(path, 0645) == 0);
+    must(fchmod(untold, 0645) == 0);
     return unused;
 }
 
@@ -47,7 +48,7 @@ static void *asks(void *unused)
     struct stat about;
     struct statx more;
     char first;
-    must(stat(path, &about) == 0);
+    must(stat(folder, &about) == 0);
     beside_questions = 2; /* @asks_later */
     while (stat(path, &about) != 0 || (about.st_mode & 040) == 0)
         usleep(1000);
@@ -71,7 +72,7 @@ static void *asks(void *unused)
 static void *reads(void *unused)
 {
     char text[8];
-    while (pread(file, text, sizeof text, 0) != 5)
+    while (pread(untold, text, sizeof text, 0) != 5)
         usleep(1000);
     beside_contents = 2; /* @reads */
     return unused;
@@ -84,7 +85,8 @@ int main(void)
     snprintf(path, sizeof path, "%s/file", folder);
     snprintf(timed, sizeof timed, "%s/timed", folder);
     file = open(path, O_RDWR | O_CREAT, 0600);
-    must(file >= 0 && chmod(path, 0600) == 0 && close(open(timed, O_WRONLY | O_CREAT, 0600)) == 0);
+    untold = open(folder, O_RDWR | O_TMPFILE, 0600);
+    must(file >= 0 && untold >= 0 && chmod(path, 0600) == 0 && close(open(timed, O_WRONLY | O_CREAT, 0600)) == 0);
     extended = setxattr(path, "user.other", "y", 1, 0) == 0;
     pthread_create(&threads[0], NULL, sets, NULL);
     pthread_create(&threads[1], NULL, asks, NULL);
