@@ -246,9 +246,9 @@ pub fn sends_to(to: c_int, address: *const sockaddr, len: usize, bytes: usize, p
     put(queue, bytes, pc);
 }
 
-/// Whether a process that came of this one may have the other end of a channel.
-fn leads_to_others(number: u32, queue: &Queue) -> bool {
-    number > LAST_THAT_IS_THERE && (number < CHANNELS.shared.get() || queue.leads_outside())
+/// Whether a process that came of this one may have the other end of a channel: it was there before that.
+fn leads_to_children(number: u32) -> bool {
+    number > LAST_THAT_IS_THERE && number < CHANNELS.shared.get()
 }
 
 fn put(queue: Option<u32>, bytes: usize, pc: usize) {
@@ -256,7 +256,7 @@ fn put(queue: Option<u32>, bytes: usize, pc: usize) {
     let mut stays = false;
     with(queue, |number, queue| {
         queue.put(number, bytes, pc);
-        if leads_to_others(number, queue) {
+        if leads_to_children(number) {
             children::tells(pc);
         }
         stays = number != SOCKETS && !queue.leads_outside() && recording::is_alone();
@@ -336,7 +336,7 @@ pub fn received(from: c_int, bytes: usize, pc: usize) -> bool {
     if let File::Ends { from, .. } = is {
         with(from, |number, queue| {
             let is_known = queue.are_own(bytes);
-            if leads_to_others(number, queue) && (bytes == 0 || !is_known) {
+            if leads_to_children(number) && (bytes == 0 || !is_known) {
                 children::hears(pc);
             }
             are_own = is_known && number >= CHANNELS.shared.get();
