@@ -1,5 +1,5 @@
 /* What the system keeps of a file hands over as a variable does: permissions, times, extended attributes, and how long
-   the file is, however it is asked. Two questions alone order nothing, and neither do permissions and contents. */
+   the file is and how many names it has, however it is asked. Two questions alone order nothing, and neither do permissions and contents. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 static char folder[] = "/tmp/witness-attributes-XXXXXX";
-static char path[64], timed[64];
+static char path[64], timed[64], other_folder[64], other_name[80];
 static int file, untold, extended;
-static int by_mode, by_times, by_attribute, by_length, beside_questions, beside_contents;
+static int by_mode, by_times, by_attribute, by_length, by_room, by_name, beside_questions, beside_contents;
 
 static void must(int holds)
 {
@@ -38,6 +38,10 @@ static void *sets(void *unused)
     by_length = 1; /* @writes */
     must(pwrite(file, "12345", 5, 0) == 5);
     must(pwrite(untold, "12345", 5, 0) == 5);
+    by_room = 1; /* @makes_room */
+    must(posix_fallocate(file, 0, 4096) == 0);
+    by_name = 1; /* @links */
+    must(link(path, other_name) == 0);
     beside_contents = 1; /* @written */
     must(fchmod(untold, 0645) == 0);
     return unused;
@@ -63,9 +67,15 @@ static void *asks(void *unused)
         while (fstat(file, &about) != 0 || (about.st_mode & 04) == 0)
             usleep(1000);
     must(by_attribute == 1); /* @told_attribute */
-    while (statx(AT_FDCWD, path, 0, STATX_SIZE, &more) != 0 || more.stx_size != 5)
+    while (statx(AT_FDCWD, path, 0, STATX_SIZE, &more) != 0 || more.stx_size < 5)
         usleep(1000);
     must(by_length == 1); /* @told_length */
+    while (fstat(file, &about) != 0 || about.st_size != 4096)
+        usleep(1000);
+    must(by_room == 1); /* @told_room */
+    while (stat(path, &about) != 0 || about.st_nlink != 2)
+        usleep(1000);
+    must(by_name == 1); /* @told_name */
     return unused;
 }
 
@@ -83,6 +93,9 @@ int main(void)
     pthread_t threads[3];
     must(mkdtemp(folder) != NULL);
     snprintf(path, sizeof path, "%s/file", folder);
+    snprintf(other_folder, sizeof other_folder, "%s/other", folder);
+    snprintf(other_name, sizeof other_name, "%s/name", other_folder);
+    must(mkdir(other_folder, 0700) == 0);
     snprintf(timed, sizeof timed, "%s/timed", folder);
     file = open(path, O_RDWR | O_CREAT, 0600);
     untold = open(folder, O_RDWR | O_TMPFILE, 0600);
@@ -95,6 +108,8 @@ int main(void)
         pthread_join(threads[i], NULL);
     unlink(path);
     unlink(timed);
+    unlink(other_name);
+    rmdir(other_folder);
     rmdir(folder);
     return 0;
 }

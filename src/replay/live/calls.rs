@@ -67,16 +67,33 @@ fn with_order(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Schedule
 }
 
 /// Whether an event may be the first of those that a call makes at once: it orders itself by a channel, or by a
-/// descriptor's number, or gets something from outside.
+/// descriptor's number, gets something from outside, or is the comparison of a wait for a futex.
 fn begins(trace: &Trace, event: EventId) -> bool {
     let access = trace.access(event).filter(|access| access.kind.is_atomic());
     let orders = access.is_some_and(|access| access.addr & CHANNELS == CHANNELS);
-    orders || matches!(trace.op(event), Op::Input { .. })
+    orders || matches!(trace.op(event), Op::Input { .. }) || joins_waiters(trace, event).is_some()
+}
+
+/// Where a wait for a futex adds itself to those that wait, right behind the comparison: the system does both at once.
+fn joins_waiters(trace: &Trace, compares: EventId) -> Option<EventId> {
+    let word = trace
+        .access(compares)
+        .filter(|access| access.kind == AccessKind::AtomicLoad && access.addr < NOBODYS)?;
+    let next = trace.successor(compares)?;
+    let joins = trace.access(next).is_some_and(|access| {
+        access.kind == AccessKind::AtomicRmw
+            && access.addr == word.addr | NOBODYS
+            && trace.pc(next) == trace.pc(compares)
+    });
+    joins.then_some(next)
 }
 
 /// The next event that the same call makes at once with this one, which is such a one: it may also give a descriptor, or
 /// write what it got.
 fn goes_on(trace: &Trace, event: EventId) -> Option<EventId> {
+    if let Some(joins) = joins_waiters(trace, event) {
+        return Some(joins);
+    }
     let next = trace.successor(event)?;
     let writes = || {
         trace
@@ -127,6 +144,23 @@ impl Held<'_> {
         seen.map(|(&thread, _)| thread).collect()
     }
 
+    /// The threads that are about to wait for a futex, and have found in its word what this event changes.
+    fn compared_before(&self, event: EventId) -> Vec<ThreadId> {
+        let Some(change) = self.trace.access(event) else {
+            return Vec::new();
+        };
+        let compared = |&of: &EventId| {
+            joins_waiters(self.trace, of).is_some()
+                && self.trace.access(of).is_some_and(|word| {
+                    change.kind.writes() && change.addr < word.addr + word.size && word.addr < change.addr + change.size
+                })
+        };
+        let own = self.trace.thread(event);
+        let others = self.of.iter().filter(|&(&thread, _)| thread != own);
+        let compared = others.filter(|(_, events)| events.iter().any(compared));
+        compared.map(|(&thread, _)| thread).collect()
+    }
+
     /// Performs the whole call of a thread now.
     fn finish(&mut self, thread: ThreadId, found: &mut Vec<EventId>) {
         let events = self.of.remove(&thread).unwrap_or_default();
@@ -165,7 +199,7 @@ fn with_whole_calls(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Op
         if held.early.remove(&event) {
             continue;
         }
-        for thread in held.seen_by(event) {
+        for thread in held.seen_by(event).into_iter().chain(held.compared_before(event)) {
             held.finish(thread, &mut found);
         }
         let thread = trace.thread(event);

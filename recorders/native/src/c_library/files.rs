@@ -178,6 +178,9 @@ fn is_lock(command: c_int) -> bool {
 fn opened(file: c_int, flags: c_int, pc: usize) -> c_int {
     let file = as_recorded(file, pc);
     channels::is_opened(file, pc);
+    if file >= 0 && flags & libc::O_TMPFILE == libc::O_TMPFILE {
+        shared::is_new_file(file);
+    }
     if file >= 0 && flags & libc::O_TRUNC != 0 {
         shared::writes(file, pc);
     }
@@ -618,39 +621,39 @@ library! {
     open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": (finds system path) {
         let looks = names::opens(flags, libc::AT_FDCWD, path, pc);
     } (file, pc) {
-        if looks { names::looks(libc::AT_FDCWD, path, pc); }
+        names::made(looks, libc::AT_FDCWD, path, pc);
         file = opened(file, flags, pc);
     }
     open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": (finds system path) {
         let looks = names::opens(flags, libc::AT_FDCWD, path, pc);
     } (file, pc) {
-        if looks { names::looks(libc::AT_FDCWD, path, pc); }
+        names::made(looks, libc::AT_FDCWD, path, pc);
         file = opened(file, flags, pc);
     }
     openat(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": (finds system path) {
         let looks = names::opens(flags, folder, path, pc);
     } (file, pc) {
-        if looks { names::looks(folder, path, pc); }
+        names::made(looks, folder, path, pc);
         file = opened(file, flags, pc);
     }
     openat64(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": (finds system path) {
         let looks = names::opens(flags, folder, path, pc);
     } (file, pc) {
-        if looks { names::looks(folder, path, pc); }
+        names::made(looks, folder, path, pc);
         file = opened(file, flags, pc);
     }
     creat(path: *const c_char, mode: mode_t) -> c_int, "rdx": system {
         passes_text(path, pc);
         let looks = names::opens(libc::O_CREAT | libc::O_TRUNC, libc::AT_FDCWD, path, pc);
     } (file, pc) {
-        if looks { names::looks(libc::AT_FDCWD, path, pc); }
+        names::made(looks, libc::AT_FDCWD, path, pc);
         file = opened(file, libc::O_CREAT | libc::O_TRUNC, pc);
     }
     creat64(path: *const c_char, mode: mode_t) -> c_int, "rdx": system {
         passes_text(path, pc);
         let looks = names::opens(libc::O_CREAT | libc::O_TRUNC, libc::AT_FDCWD, path, pc);
     } (file, pc) {
-        if looks { names::looks(libc::AT_FDCWD, path, pc); }
+        names::made(looks, libc::AT_FDCWD, path, pc);
         file = opened(file, libc::O_CREAT | libc::O_TRUNC, pc);
     }
     lseek(file: c_int, to: off_t, from: c_int) -> off_t, "rcx": (slow file) {} (at, pc) {
@@ -660,7 +663,11 @@ library! {
         shared::reads(file, Some(file), pc);
     }
     ftruncate(file: c_int, len: off_t) -> c_int, "rdx": (slow file) { shared::writes(file, pc); } (result, pc) {}
+    fallocate(file: c_int, mode: c_int, from: off_t, len: off_t) -> c_int, "r8": (slow file) { shared::writes(file, pc); } (result, pc) {}
+    posix_fallocate(file: c_int, from: off_t, len: off_t) -> c_int, "rcx": (slow file) { shared::writes(file, pc); } (result, pc) {}
     ftruncate64(file: c_int, len: off_t) -> c_int, "rdx": (slow file) { shared::writes(file, pc); } (result, pc) {}
+    fallocate64(file: c_int, mode: c_int, from: off_t, len: off_t) -> c_int, "r8": (slow file) { shared::writes(file, pc); } (result, pc) {}
+    posix_fallocate64(file: c_int, from: off_t, len: off_t) -> c_int, "rcx": (slow file) { shared::writes(file, pc); } (result, pc) {}
 }
 
 crate::platform::real::real! {

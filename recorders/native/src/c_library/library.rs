@@ -4,7 +4,7 @@
 //! Calls from code that is not instrumented go straight to libc.
 
 use crate::platform::{memory, real};
-use crate::runtime::accesses::{reads, writes};
+use crate::runtime::accesses::{passes, reads, writes};
 use crate::scheduling::plan;
 use libc::c_char;
 use recorder_ring::plan::kind;
@@ -61,7 +61,7 @@ pub unsafe fn reads_text(text: *const c_char, pc: usize) {
 /// As [`reads_text`], of a string that a call is about to give the kernel, if it is there.
 pub fn passes_text(text: *const c_char, pc: usize) {
     if let Some(known) = memory::text(text) {
-        reads(text, known.to_bytes_with_nul().len(), pc);
+        passes(text, known.to_bytes_with_nul().len(), pc);
     }
 }
 

@@ -12,8 +12,8 @@ use super::library::{length, passes_text, reads_text, writes_text};
 use core::ffi::CStr;
 use core::mem::offset_of;
 use libc::{
-    AT_FDCWD as HERE, DIR, FILE, c_char, c_int, c_uint, dev_t, dirent, dirent64, makedev, mode_t, off_t, ssize_t,
-    statx as Told,
+    AT_FDCWD as HERE, AT_SYMLINK_NOFOLLOW as OF_LINK, DIR, FILE, c_char, c_int, c_uint, dev_t, dirent, dirent64,
+    makedev, mode_t, off_t, ssize_t, statx as Told,
 };
 
 crate::platform::real::real! {
@@ -142,34 +142,36 @@ library! {
     mkdir(path: *const c_char, mode: mode_t) -> c_int, "rdx": system {
         passes_text(path, pc); names::of_directory();
         let looks = names::makes(HERE, path, pc);
-    } (result, pc) { if looks { names::looks(HERE, path, pc); } }
+    } (result, pc) { names::made(looks, HERE, path, pc); }
     mkdirat(folder: c_int, path: *const c_char, mode: mode_t) -> c_int, "rcx": system {
         passes_text(path, pc); names::of_directory();
         let looks = names::makes(folder, path, pc);
-    } (result, pc) { if looks { names::looks(folder, path, pc); } }
+    } (result, pc) { names::made(looks, folder, path, pc); }
     mkfifo(path: *const c_char, mode: mode_t) -> c_int, "rdx": system {
         passes_text(path, pc);
         let looks = names::makes(HERE, path, pc);
-    } (result, pc) { if looks { names::looks(HERE, path, pc); } }
+    } (result, pc) { names::made(looks, HERE, path, pc); }
     mknod(path: *const c_char, mode: mode_t, device: dev_t) -> c_int, "rcx": system {
         passes_text(path, pc);
         let looks = names::makes(HERE, path, pc);
-    } (result, pc) { if looks { names::looks(HERE, path, pc); } }
+    } (result, pc) { names::made(looks, HERE, path, pc); }
     symlink(to: *const c_char, path: *const c_char) -> c_int, "rdx": system {
         passes_text(to, pc); passes_text(path, pc); names::of_directory();
         let looks = names::turns(Turns::Into, HERE, path, pc);
-    } (result, pc) { if looks { names::looks(HERE, path, pc); } }
+    } (result, pc) { names::made(looks, HERE, path, pc); }
     symlinkat(to: *const c_char, folder: c_int, path: *const c_char) -> c_int, "rcx": system {
         passes_text(to, pc); passes_text(path, pc); names::of_directory();
         let looks = names::turns(Turns::Into, folder, path, pc);
-    } (result, pc) { if looks { names::looks(folder, path, pc); } }
+    } (result, pc) { names::made(looks, folder, path, pc); }
     link(of: *const c_char, path: *const c_char) -> c_int, "rdx": system {
         passes_text(of, pc); passes_text(path, pc);
         let looks = names::turns(Turns::Into, HERE, path, pc);
+        if !looks { attributes::sets_by_path(HERE, of, OF_LINK, pc); }
     } (result, pc) { names::looks(HERE, of, pc); if looks { names::looks(HERE, path, pc); } }
     linkat(from: c_int, of: *const c_char, folder: c_int, path: *const c_char, flags: c_int) -> c_int, "r9": system {
         passes_text(of, pc); passes_text(path, pc);
         let looks = names::turns(Turns::Into, folder, path, pc);
+        if !looks { attributes::sets_by_path(from, of, OF_LINK, pc); }
     } (result, pc) { names::looks(from, of, pc); if looks { names::looks(folder, path, pc); } }
     unlink(path: *const c_char) -> c_int, "rsi": system {
         passes_text(path, pc);
@@ -228,7 +230,7 @@ library! {
         let flags = flags_of(mode);
         let looks = names::opens(flags, HERE, path, pc);
     } (stream, pc) {
-        if looks { names::looks(HERE, path, pc); }
+        names::made(looks, HERE, path, pc);
         opened(stream, flags, pc);
     }
     fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE, "rdx": (means system path) {
@@ -236,7 +238,7 @@ library! {
         let flags = flags_of(mode);
         let looks = names::opens(flags, HERE, path, pc);
     } (stream, pc) {
-        if looks { names::looks(HERE, path, pc); }
+        names::made(looks, HERE, path, pc);
         opened(stream, flags, pc);
     }
 }

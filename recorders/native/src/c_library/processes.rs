@@ -1,5 +1,8 @@
 //! Functions that tell the numbers of processes and threads, or take them.
 
+use crate::c_library::channels;
+use crate::c_library::channels::descriptor::as_recorded;
+use crate::events::children;
 use crate::events::modules;
 use crate::platform::sys;
 use crate::runtime::accesses::{passes, writes};
@@ -18,6 +21,13 @@ library! {
     setsid() -> pid_t, "rdi": quick {} (session, pc) { session = given(session, pc); }
     setpgid(process: pid_t, group: pid_t) -> c_int, "rdx": quick {
         let (process, group) = (actual(process), actual(group));
+    } (result, pc) {}
+    pidfd_open(process: pid_t, flags: c_uint) -> c_int, "rdx": system { let process = actual(process); } (file, pc) {
+        file = as_recorded(file, pc);
+        if file >= 0 { channels::is_other(file, pc); }
+    }
+    pidfd_send_signal(file: c_int, signal: c_int, info: *const c_void, flags: c_uint) -> c_int, "r8": (slow file) {
+        children::tells(pc);
     } (result, pc) {}
     getpriority(which: c_uint, who: id_t) -> c_int, "rdx": quick { let who = actual(who as pid_t) as id_t; } (result, pc) {}
     setpriority(which: c_uint, who: id_t, priority: c_int) -> c_int, "rcx": quick {

@@ -129,6 +129,14 @@ library! {
         if !stream.is_null() { to_stream(stream, pc); }
     } (result, pc) {}
     fclose(stream: *mut FILE) -> c_int, "rsi": slow { to_stream(stream, pc); } (result, pc) {}
+    popen(command: *const c_char, mode: *const c_char) -> *mut FILE, "rdx": slow {
+        reads_text(command, pc);
+        reads_text(mode, pc);
+        channels::starts_child(pc);
+    } (stream, pc) {}
+    pclose(stream: *mut FILE) -> c_int, "rsi": away { to_stream(stream, pc); } (status, pc) {
+        channels::child_ended(pc);
+    }
     vprintf(format: *const c_char, list: *mut Arguments) -> c_int, "rdx": slow {
         printed(format, list, pc);
         to_output(pc);

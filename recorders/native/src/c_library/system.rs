@@ -4,7 +4,7 @@ use crate::c_library::channels::descriptor::as_recorded;
 use crate::c_library::channels::{self, attributes, names};
 use crate::runtime::accesses::{arrives, comes, passes, reads, returns, writes};
 use crate::runtime::process_numbers;
-use crate::scheduling::clocks;
+use crate::scheduling::{clocks, plan};
 use crate::signals::waited_for;
 
 use super::library::{reads_text, writes_text};
@@ -22,6 +22,18 @@ fn reaped(process: pid_t, status: Option<&c_int>) {
     if let Some(&status) = status {
         let (process, status) = (process as u32, status as u32);
         crate::events::pending::push(Record::Reaped { process, status });
+    }
+}
+
+/// Which process a call waits for, and how. Along a plan that is the one that it was in the recorded run, however long it
+/// takes; or, if none had ended then, nobody.
+fn whom(which: pid_t, flags: c_int, pc: usize) -> (pid_t, c_int) {
+    /// The first process of all, which is nobody's child.
+    const NO_CHILD: pid_t = 1;
+    match plan::returned(pc).map(|told| told as i64 as pid_t) {
+        Some(0) if flags & libc::WNOHANG != 0 => (NO_CHILD, flags),
+        Some(told @ 1..) => (process_numbers::actual(told), flags & !libc::WNOHANG),
+        _ => (process_numbers::actual(which), flags),
     }
 }
 
@@ -175,33 +187,33 @@ library! {
     strftime(to: *mut c_char, room: usize, format: *const c_char, time: *const tm) -> usize, "r8": slow {
         date(time, pc, reads);
     } (len, pc) { if len > 0 { writes(to, len + 1, pc); } }
-    stat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": (means slow path) {} (result, pc) {
+    stat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": (means system path) {} (result, pc) {
         names::looks(libc::AT_FDCWD, path, pc);
         if result == 0 { told(None, to, pc); }
     }
-    lstat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": (means slow path) {} (result, pc) {
+    lstat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": (means system path) {} (result, pc) {
         names::looks(libc::AT_FDCWD, path, pc);
         if result == 0 { told(None, to, pc); }
     }
     fstat(file: c_int, to: *mut FileState) -> c_int, "rdx": (slow file) {} (result, pc) {
         if result == 0 { told(Some(file), to, pc); }
     }
-    fstatat(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": (means slow path) {} (result, pc) {
+    fstatat(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": (means system path) {} (result, pc) {
         names::looks(folder, path, pc);
         if result == 0 { told(None, to, pc); }
     }
-    stat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": (means slow path) {} (result, pc) {
+    stat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": (means system path) {} (result, pc) {
         names::looks(libc::AT_FDCWD, path, pc);
         if result == 0 { told(None, to, pc); }
     }
-    lstat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": (means slow path) {} (result, pc) {
+    lstat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": (means system path) {} (result, pc) {
         names::looks(libc::AT_FDCWD, path, pc);
         if result == 0 { told(None, to, pc); }
     }
     fstat64(file: c_int, to: *mut FileState) -> c_int, "rdx": (slow file) {} (result, pc) {
         if result == 0 { told(Some(file), to, pc); }
     }
-    fstatat64(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": (means slow path) {} (result, pc) {
+    fstatat64(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": (means system path) {} (result, pc) {
         names::looks(folder, path, pc);
         if result == 0 { told(None, to, pc); }
     }
@@ -263,10 +275,10 @@ library! {
         process = waited(process, status, used, pc);
     }
     waitpid(which: pid_t, status: *mut c_int, flags: c_int) -> pid_t, "rcx": away {
-        let which = process_numbers::actual(which);
+        let (which, flags) = whom(which, flags, pc);
     } (process, pc) { process = waited(process, status, ptr::null_mut(), pc); }
     wait4(which: pid_t, status: *mut c_int, flags: c_int, used: *mut rusage) -> pid_t, "r8": away {
-        let which = process_numbers::actual(which);
+        let (which, flags) = whom(which, flags, pc);
     } (process, pc) { process = waited(process, status, used, pc); }
     waitid(kind: idtype_t, which: id_t, to: *mut siginfo_t, flags: c_int) -> c_int, "r8": away {
         let which = process_numbers::actual_of(kind, which);
@@ -285,5 +297,8 @@ library! {
             arrives(to, size_of::<siginfo_t>(), pc);
         }
     }
-    system(command: *const c_char) -> c_int, "rsi": away { reads_text(command, pc); } (status, pc) {}
+    system(command: *const c_char) -> c_int, "rsi": away {
+        reads_text(command, pc);
+        channels::starts_child(pc);
+    } (status, pc) { channels::child_ended(pc); }
 }

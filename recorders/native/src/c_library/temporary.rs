@@ -6,6 +6,7 @@
 use super::library::{length, reads_text, writes_text};
 use crate::c_library::channels;
 use crate::c_library::channels::descriptor::as_recorded;
+use crate::c_library::channels::{names, shared};
 use crate::events::modules;
 use crate::platform::temporary_names;
 use crate::runtime::accesses::writes;
@@ -93,6 +94,7 @@ unsafe fn opened(file: c_int, template: *mut c_char, suffix: c_int, pc: usize) -
     if file >= 0 {
         // SAFETY: promised by the caller.
         unsafe { filled_in(template, suffix, Made::Object, pc) };
+        shared::is_new_file(file);
     }
     let file = as_recorded(file, pc);
     channels::is_other(file, pc);
@@ -101,7 +103,10 @@ unsafe fn opened(file: c_int, template: *mut c_char, suffix: c_int, pc: usize) -
 
 library! {
     mkdtemp(template: *mut c_char) -> *mut c_char, "rsi": system { reads_text(template, pc); } (path, pc) {
-        if !path.is_null() { filled_in(path, 0, Made::Object, pc); }
+        if !path.is_null() {
+            filled_in(path, 0, Made::Object, pc);
+            names::made(false, libc::AT_FDCWD, path, pc);
+        }
     }
     mkstemp(template: *mut c_char) -> c_int, "rsi": system { reads_text(template, pc); } (file, pc) {
         file = opened(file, template, 0, pc);

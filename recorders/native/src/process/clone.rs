@@ -71,8 +71,8 @@ unsafe extern "C-unwind" fn begin_copy(copied: *mut c_void) -> c_int {
 }
 
 /// The writes of the calling thread are done: what the child does is recorded as done by the same thread.
-extern "C-unwind" fn before_vfork() {
-    drop(RuntimeGuard::enter_and_stay());
+extern "C-unwind" fn before_vfork(pc: usize) {
+    fork::tells_child(pc);
 }
 
 /// In the parent, whose child has ended or executes a program: its number as the program gets to see it, or an error.
@@ -92,6 +92,7 @@ extern "C-unwind" fn after_vfork(result: c_long, pc: usize) -> pid_t {
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn vfork() -> pid_t {
     core::arch::naked_asm!(
+        "mov rdi, qword ptr [rsp]",
         "sub rsp, 8",
         "call {before}",
         "add rsp, 8",
@@ -133,10 +134,14 @@ pub unsafe extern "C-unwind" fn clone(
         if flags & libc::CLONE_VM == 0 {
             let mut copied = Copied { routine, argument };
             let copied = (&raw mut copied).cast();
-            return fork::unhandled(flags as u64, || real(begin_copy, flags, copied).into()) as c_int;
+            return fork::unhandled(flags as u64, 0, || real(begin_copy, flags, copied).into()) as c_int;
         }
         // Its last write is done.
-        drop(RuntimeGuard::enter_and_stay());
+        if flags & libc::CLONE_THREAD == 0 {
+            fork::tells_child(0);
+        } else {
+            drop(RuntimeGuard::enter_and_stay());
+        }
         let waits = if flags & libc::CLONE_SETTLS == 0 {
             libc::CLONE_VFORK
         } else {

@@ -174,11 +174,16 @@ mod library {
     }
 }
 
-/// Only here is it known whether there is a child; the rest is done by whoever calls the C library's `fork`.
-pub unsafe extern "C-unwind" fn fork_or_not(pc: usize) -> pid_t {
+/// The calling thread, whose writes are done, is about to start a process.
+pub fn tells_child(pc: usize) {
     if let Some(_inside) = RuntimeGuard::enter_and_stay() {
         channels::starts_child(pc);
     }
+}
+
+/// Only here is it known whether there is a child; the rest is done by whoever calls the C library's `fork`.
+pub unsafe extern "C-unwind" fn fork_or_not(pc: usize) -> pid_t {
+    tells_child(pc);
     // SAFETY: no arguments.
     let child = unsafe { library::fork() };
     if child < 0 {
@@ -203,7 +208,8 @@ fn take_back() {
 }
 
 /// A fork that the C library's handlers know nothing of.
-pub fn unhandled(flags: u64, call: impl FnOnce() -> c_long) -> c_long {
+pub fn unhandled(flags: u64, pc: usize, call: impl FnOnce() -> c_long) -> c_long {
+    tells_child(pc);
     // SAFETY: each in its place.
     unsafe {
         prepare_for(flags);
@@ -222,7 +228,7 @@ pub fn unhandled(flags: u64, call: impl FnOnce() -> c_long) -> c_long {
 
 pub unsafe extern "C-unwind" fn fork_without_handlers(pc: usize) -> pid_t {
     // SAFETY: no arguments.
-    numbered(unhandled(0, || unsafe { library::_Fork() }.into()) as pid_t, pc)
+    numbered(unhandled(0, pc, || unsafe { library::_Fork() }.into()) as pid_t, pc)
 }
 
 crate::platform::export::export! {

@@ -4,8 +4,9 @@ use crate::c_library::{files, processes};
 use crate::platform::real;
 use crate::process::{clone, exec, fork, futex};
 use crate::runtime::guard::RuntimeGuard;
+use crate::runtime::process_numbers;
 use crate::signals;
-use libc::c_long;
+use libc::{c_long, pid_t};
 
 /// The system call as the program makes it; the return address is passed behind the last argument.
 ///
@@ -71,8 +72,14 @@ unsafe extern "C-unwind" fn other(
         let with = |[a, b, c, d, e, f]: [usize; 6]| real::syscall(number, a, b, c, d, e, f);
         let real = || with(words);
         match clone::flags_of(number, words) {
-            Some(flags) if flags & libc::CLONE_VM as u64 == 0 => fork::unhandled(flags, real),
-            Some(_) => real(),
+            Some(flags) if flags & libc::CLONE_VM as u64 == 0 => fork::unhandled(flags, 0, real),
+            Some(_) => {
+                fork::tells_child(0);
+                real()
+            }
+            None if number == libc::SYS_pidfd_open => {
+                with([process_numbers::actual(a as pid_t) as usize, b, c, d, e, f])
+            }
             None => match signals::by_system_call(number, words, with) {
                 Some(result) => result,
                 None => exec::by_system_call(number, words).unwrap_or_else(real),

@@ -38,10 +38,16 @@ pub fn reads<T>(from: *const T, len: usize, pc: usize) {
     }
 }
 
-/// As [`reads`], of what a call is about to give the kernel, as far as it is there.
+/// As [`reads`], of what a call is about to give the kernel, as far as it is there. What the call does is another
+/// operation, which has a turn of its own.
 pub fn passes<T>(from: *const T, len: usize, pc: usize) {
     if !from.is_null() && modules::is_instrumented(pc) {
         reads(from, memory::readable(from as usize, len), pc);
+        let thread = slot();
+        if !thread.is_null() {
+            // SAFETY: a slot holds a thread, which lives for ever.
+            RuntimeGuard::of(unsafe { &*thread }).await_turn();
+        }
     }
 }
 

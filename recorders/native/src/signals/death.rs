@@ -8,7 +8,7 @@
 
 use crate::events;
 use crate::events::modules;
-use crate::platform::{real, sys};
+use crate::platform::{real, sys, temporary_names};
 use crate::scheduling::recording::{self, Phase, RING};
 use crate::scheduling::thread::{Thread, UNRECORDED, slot};
 use core::ffi::c_void;
@@ -79,6 +79,9 @@ unsafe extern "C" fn note(signal: c_int, info: *mut siginfo_t, context: *mut c_v
     // SAFETY: a slot holds a thread, which lives for ever; the kernel's arguments.
     unsafe {
         let info = &*info;
+        if here {
+            temporary_names::give_back();
+        }
         if here && !thread.is_null() && !ptr::eq(thread, &raw const UNRECORDED) {
             tell(&*thread, signal, info, &*context.cast());
         }

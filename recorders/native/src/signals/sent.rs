@@ -3,6 +3,7 @@
 //! Of a signal that waits already, the kernel keeps one: the first send is the cause of the handler's run, and those
 //! that came before it was taken are the same signal. The real-time signals queue up.
 
+use crate::events::children;
 use crate::events::moment::Moment;
 use crate::platform::sys;
 use crate::scheduling::thread::Thread;
@@ -109,6 +110,10 @@ pub fn changed(signal: c_int) {
 pub fn handles(thread: &Thread, info: &siginfo_t, when: u64, pc: usize) {
     // SAFETY: a signal that a process sent says which.
     if info.si_code > 0 || unsafe { info.si_pid() } != sys::process_id() {
+        if info.si_code <= 0 || info.si_signo == libc::SIGCHLD {
+            // A child may have sent it, or ended.
+            children::hears(pc);
+        }
         return;
     }
     const SENT_TO_THREAD: c_int = -6;
@@ -123,7 +128,12 @@ pub fn handles(thread: &Thread, info: &siginfo_t, when: u64, pc: usize) {
 
 /// The running thread has waited for a signal, and got it. Whether the program sent it, as far as is known.
 pub fn waited_for(thread: &Thread, signal: c_int, pc: usize) -> bool {
-    takes(signal, &[Receiver::PROCESS, Receiver::thread(thread)], count(), pc)
+    let is_own = takes(signal, &[Receiver::PROCESS, Receiver::thread(thread)], count(), pc);
+    if !is_own {
+        // From a child, perhaps.
+        children::hears(pc);
+    }
+    is_own
 }
 
 fn takes(signal: c_int, to: &[Receiver], when: u64, pc: usize) -> bool {

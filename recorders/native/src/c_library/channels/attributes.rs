@@ -17,9 +17,7 @@ fn by_path(folder: c_int, path: *const c_char, flags: c_int, pc: usize) -> Optio
 }
 
 fn sets(about: &stat, pc: usize) {
-    with_object(Shared::Attributes(about.st_dev, about.st_ino), |known| {
-        known.contents.write(known.queue, pc);
-    });
+    shared::changes_attributes((about.st_dev, about.st_ino), pc);
     changes_files(pc);
 }
 

@@ -15,6 +15,7 @@ use crate::platform::memory::NOBODYS;
 use crate::scheduling::thread::slot;
 use libc::c_int;
 use recorder_ring::Record;
+use std::vec;
 use std::vec::Vec;
 
 /// The operations on one file, as far as what comes next depends on them.
@@ -98,12 +99,18 @@ impl Contents {
     /// The calling thread is about to write.
     pub fn write(&mut self, file: u32, pc: usize) {
         if let Group::Reads(reads) = &self.group {
-            for &(thread, number) in reads {
-                if thread != slot() as usize {
-                    find_set(variable(file, number), pc);
+            if reads.is_empty() {
+                // Nothing comes before any of the group, so that whoever is first does as the others do.
+                let before = self.next();
+                (self.group, self.gate) = (Group::Writes(vec![before]), None);
+            } else {
+                for &(thread, number) in reads {
+                    if thread != slot() as usize {
+                        find_set(variable(file, number), pc);
+                    }
                 }
+                self.opens(file, Group::Writes(Vec::new()), pc);
             }
-            self.opens(file, Group::Writes(Vec::new()), pc);
         } else {
             self.joins(file, pc);
         }

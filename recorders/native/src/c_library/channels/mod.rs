@@ -502,6 +502,7 @@ pub fn starts_child(pc: usize) {
     // SAFETY: as in `with`.
     let known = unsafe { &*CHANNELS.queues.get() }.len();
     CHANNELS.shared.set(known.max(LAST_THAT_IS_THERE as usize + 1) as u32);
+    children::tells(pc);
     put(Some(CHILDREN), 0, pc);
 }
 

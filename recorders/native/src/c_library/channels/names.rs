@@ -8,7 +8,7 @@
 //! A path also leads through the names before its last one. These are looked up only where one of them is missing, or
 //! once a thread has made, renamed or removed a directory: before that, no other thread's doing shows there.
 
-use super::shared::{Shared, regular_in, with_object};
+use super::shared::{self, Shared, regular_in, with_object};
 use super::{changes_files, is_needed};
 use crate::events::once::{self, Once};
 use crate::platform::hash::Build;
@@ -17,7 +17,7 @@ use core::cell::Cell;
 use core::ffi::CStr;
 use core::hash::BuildHasher;
 use core::mem::MaybeUninit;
-use libc::{c_char, c_int, stat};
+use libc::{c_char, c_int, dev_t, ino_t, stat};
 
 /// Whether directories have come or gone while there were several threads.
 static DIRECTORIES_CHANGE: Flag = Flag(Cell::new(false));
@@ -32,6 +32,8 @@ unsafe impl Sync for Flag {}
 struct Place {
     name: Shared,
     directory: Shared,
+    /// How the system knows the directory.
+    at: (dev_t, ino_t),
 }
 
 /// What the system knows of what a path means, without following it if it is a link.
@@ -67,6 +69,7 @@ fn place_of(folder: c_int, name: &[u8], directory: &[u8]) -> Option<Place> {
     Some(Place {
         name: Shared::Name(about.st_dev, about.st_ino, Build.hash_one(name)),
         directory: Shared::File(about.st_dev, about.st_ino),
+        at: (about.st_dev, about.st_ino),
     })
 }
 
@@ -138,6 +141,11 @@ pub fn changes(folder: c_int, path: *const c_char, pc: usize) {
             name.contents.write(name.queue, pc);
         });
         with_object(place.directory, |list| list.contents.write(list.queue, pc));
+        // When that was changed, and how many names a file has.
+        shared::changes_attributes(place.at, pc);
+        if let Some(about) = about(folder, path, libc::AT_SYMLINK_NOFOLLOW) {
+            shared::changes_attributes((about.st_dev, about.st_ino), pc);
+        }
         changes_files(pc);
     }
 }
@@ -195,6 +203,17 @@ pub fn makes(folder: c_int, path: *const c_char, pc: usize) -> bool {
         once::looks(Once::Mask, pc);
     }
     looks
+}
+
+/// The calling thread has created something under a name, or has only looked.
+pub fn made(looked: bool, folder: c_int, path: *const c_char, pc: usize) {
+    if looked {
+        looks(folder, path, pc);
+    } else if let Some(path) = memory::text(path)
+        && let Some(about) = about(folder, path.to_bytes(), libc::AT_SYMLINK_NOFOLLOW)
+    {
+        shared::is_new(&about);
+    }
 }
 
 /// The calling thread is about to open a file by its name; whether it will only look for it.

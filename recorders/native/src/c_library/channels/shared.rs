@@ -58,6 +58,32 @@ fn queue_of(name: Shared) -> u32 {
     with_object(name, |object| object.queue)
 }
 
+/// The calling thread is about to change something that the system keeps of that file beside its contents.
+pub(super) fn changes_attributes((device, number): (dev_t, ino_t), pc: usize) {
+    with_object(Shared::Attributes(device, number), |known| {
+        known.contents.write(known.queue, pc);
+    });
+}
+
+/// The system has made a file, or something else that has a name: what had its number before is no more.
+pub(super) fn is_new(about: &stat) {
+    let (device, number) = (about.st_dev, about.st_ino);
+    // SAFETY: as in `with_object`.
+    let objects = unsafe { &mut *CHANNELS.objects.get() };
+    objects.remove(&Shared::File(device, number));
+    objects.remove(&Shared::Attributes(device, number));
+    if about.st_mode & libc::S_IFMT == libc::S_IFDIR {
+        objects.retain(|known, _| !matches!(known, Shared::Name(folder, of, _) if (*folder, *of) == (device, number)));
+    }
+}
+
+/// The same of what a descriptor is of.
+pub fn is_new_file(file: c_int) {
+    if is_needed() {
+        is_new(&about(file));
+    }
+}
+
 /// In a forked child: what came before is not known here.
 pub fn start_over() {
     // SAFETY: there is no other thread, and nobody is at work on the objects.
