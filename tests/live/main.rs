@@ -12,3 +12,4 @@ mod outcomes;
 #[allow(dead_code, reason = "shared with the tests of deadlocks and of uses after free")]
 mod program;
 mod programs;
+mod split_calls;

@@ -128,3 +128,20 @@ fn nothing_is_sent_to_strangers() {
     stranger.kill().unwrap();
     stranger.wait().unwrap();
 }
+
+/// A run that dies gives its temporary files their own names back, so that the next one finds those of the recorded run
+/// free.
+#[test]
+fn a_crash_leaves_no_recorded_names() {
+    let program = Program::of("names-after-a-crash", "names_after_a_crash.c");
+    program.record(&["--policy", "fifo"], &[]);
+    let analysis = run(&program.folder, witness().args(["analyze", "trace.bin"])).unwrap();
+    analysis.expect(&[66]).unwrap();
+    for _ in 0..2 {
+        let outcome = program
+            .live(&["--attempts", "1", "--first", "b"])
+            .expect(&[66])
+            .unwrap();
+        assert!(outcome.stdout.contains("SIGSEGV"), "{}", outcome.stdout);
+    }
+}
