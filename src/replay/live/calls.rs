@@ -8,12 +8,16 @@
 //! cannot, the live run diverges.
 
 use crate::schedule::{Schedule, slices_of};
-use crate::trace::{AccessKind, EventId, Op, ThreadId, Trace};
+use crate::trace::{Access, AccessKind, EventId, Op, ThreadId, Trace};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use trace_format::{NOBODYS, descriptor};
 
 /// Bits of the addresses of channels' variables: `recorders/native/src/c_library/channels/queue.rs`.
 const CHANNELS: u64 = NOBODYS | 1 << 61;
+
+/// Where the variables of what a process has once begin, and how many bytes they take at most:
+/// `recorders/native/src/events/once.rs`.
+const ONCE: (u64, u64) = (NOBODYS | 1 << 51, 1 << 16);
 
 /// The thread that notes this event for the one that has it.
 pub(super) fn noted_by(trace: &Trace, event: EventId) -> Option<ThreadId> {
@@ -70,8 +74,13 @@ fn with_order(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Schedule
 /// descriptor's number, gets something from outside, or is the comparison of a wait for a futex.
 fn begins(trace: &Trace, event: EventId) -> bool {
     let access = trace.access(event).filter(|access| access.kind.is_atomic());
-    let orders = access.is_some_and(|access| access.addr & CHANNELS == CHANNELS);
+    let orders = access.is_some_and(|access| access.addr & CHANNELS == CHANNELS || is_once(access));
     orders || matches!(trace.op(event), Op::Input { .. }) || joins_waiters(trace, event).is_some()
+}
+
+/// Whether that is a variable of what a process has once, such as the folder that paths lead from.
+fn is_once(access: Access) -> bool {
+    access.addr.wrapping_sub(ONCE.0) < ONCE.1
 }
 
 /// Where a wait for a futex adds itself to those that wait, right behind the comparison: the system does both at once.
@@ -144,21 +153,23 @@ impl Held<'_> {
         seen.map(|(&thread, _)| thread).collect()
     }
 
-    /// The threads that are about to wait for a futex, and have found in its word what this event changes.
-    fn compared_before(&self, event: EventId) -> Vec<ThreadId> {
+    /// The threads whose calls have found what this event changes, and depend on it: the word of a futex, or something
+    /// that the process has once.
+    fn found_before(&self, event: EventId) -> Vec<ThreadId> {
         let Some(change) = self.trace.access(event) else {
             return Vec::new();
         };
-        let compared = |&of: &EventId| {
-            joins_waiters(self.trace, of).is_some()
-                && self.trace.access(of).is_some_and(|word| {
-                    change.kind.writes() && change.addr < word.addr + word.size && word.addr < change.addr + change.size
-                })
+        let changes = |found: Access| {
+            change.kind.writes() && change.addr < found.addr + found.size && found.addr < change.addr + change.size
+        };
+        let depends = |&of: &EventId| {
+            let found = self.trace.access(of).filter(|&found| changes(found));
+            found.is_some_and(|found| is_once(found) || joins_waiters(self.trace, of).is_some())
         };
         let own = self.trace.thread(event);
         let others = self.of.iter().filter(|&(&thread, _)| thread != own);
-        let compared = others.filter(|(_, events)| events.iter().any(compared));
-        compared.map(|(&thread, _)| thread).collect()
+        let depending = others.filter(|(_, events)| events.iter().any(depends));
+        depending.map(|(&thread, _)| thread).collect()
     }
 
     /// Performs the whole call of a thread now.
@@ -199,7 +210,7 @@ fn with_whole_calls(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Op
         if held.early.remove(&event) {
             continue;
         }
-        for thread in held.seen_by(event).into_iter().chain(held.compared_before(event)) {
+        for thread in held.seen_by(event).into_iter().chain(held.found_before(event)) {
             held.finish(thread, &mut found);
         }
         let thread = trace.thread(event);

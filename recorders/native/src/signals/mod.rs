@@ -24,6 +24,7 @@ use crate::runtime::guard::{RuntimeGuard, leave_again};
 use crate::runtime::program_context::ProgramContext;
 use crate::runtime::{faults, process_numbers, program_context};
 use crate::scheduling::baton::{self, SCHEDULER};
+use crate::scheduling::plan;
 use crate::scheduling::recording::{self, Phase};
 use crate::scheduling::register::{by_handle, by_number};
 use crate::scheduling::thread::{Thread, UNRECORDED, slot, state};
@@ -445,6 +446,10 @@ pub fn deliver(inside: &RuntimeGuard, place_of_thread: Place, afterwards: Afterw
         if wants_context && modules::is_instrumented(handler.code.load(Relaxed)) {
             // The kernel would have written both to where a handler finds them.
             let pc = place.map_or(0, |place| place.pc());
+            if outside::is_from_outside(&info) {
+                // Who sent it, say.
+                plan::feed(&raw const info as usize, size_of_val(&info), pc);
+            }
             pending::write_range_now(&raw const info as usize, size_of_val(&info), pc);
             pending::write_range_now(&raw const context as usize, size_of_val(&context), pc);
         }

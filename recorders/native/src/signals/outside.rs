@@ -1,4 +1,4 @@
-//! Signals that come from outside of the program: another process sends them, or the terminal. Each is recorded as
+//! Signals that come from outside of the program: another process sends them, or the terminal; or a child has ended. Each is recorded as
 //! something that its thread gets, and a run along a plan gets it again there, and nowhere else.
 //!
 //! At a hook, the thread sends it to itself. While it waits, in a call outside or for another thread, only somebody
@@ -35,11 +35,13 @@ pub enum Place {
 }
 
 /// Whether nothing in the program caused a signal.
-fn is_from_outside(info: &siginfo_t) -> bool {
+pub fn is_from_outside(info: &siginfo_t) -> bool {
     match info.si_code {
         // SAFETY: a signal that a process sent says which.
         libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL => unsafe { info.si_pid() != sys::process_id() },
         libc::SI_KERNEL => OF_TERMINALS.contains(&info.si_signo),
+        // When a child ends, nothing in this process says.
+        1.. => info.si_signo == libc::SIGCHLD,
         _ => false,
     }
 }
@@ -79,7 +81,10 @@ pub fn give(me: &Thread, signal: u32) {
     unsafe {
         let mut info: siginfo_t = MaybeUninit::zeroed().assume_init();
         info.si_signo = signal as c_int;
-        info.si_code = libc::SI_USER;
+        info.si_code = match info.si_signo {
+            libc::SIGCHLD => libc::CLD_EXITED,
+            _ => libc::SI_USER,
+        };
         let process = sys::process_id() as usize;
         // Behind the sender's number, which is 0 where it is in another namespace, as that of all who are far away.
         let (thread, at) = (me.os_id.load(Relaxed) as usize, &raw const info as usize);
