@@ -116,6 +116,39 @@ fn frame(numbers: &[u32], rise: u32) -> Option<(u32, u32)> {
     (width <= u32::BITS).then_some((least as u32, width))
 }
 
+/// Writes numbers of so many bits one behind the other, in groups of which each is put together in one word: `GROUP` of
+/// them, and the bits before the first one's byte, fit into that. What is there to be written to is zero.
+#[inline]
+fn pack<const GROUP: usize>(numbers: &[u32; BLOCK], count: usize, width: u32, packed: &mut [u8]) {
+    let mut bit = 0;
+    for group in numbers.chunks_exact(GROUP).take(count.div_ceil(GROUP)) {
+        let all = group.iter().rev();
+        let word = all.fold(0, |word, &number| word << width | u64::from(number));
+        let there = &mut packed[bit / 8..][..WORD];
+        let before = u64::from(there[0]);
+        there.copy_from_slice(&(word << (bit % 8) | before).to_le_bytes());
+        bit += GROUP * width as usize;
+    }
+}
+
+/// Reads numbers that [`pack`] has written. Of a last block that is not full, what is behind its numbers is no number.
+#[inline]
+fn unpack<const GROUP: usize>(bytes: &[u8], width: u32, numbers: &mut [u32; BLOCK]) {
+    let (mut bit, mask) = (0, mask(width));
+    for group in numbers.chunks_exact_mut(GROUP) {
+        // Of a group of which one number is there, all bytes are: so many follow the last number.
+        let Some(word) = bytes.get(bit / 8..bit / 8 + WORD).and_then(|word| word.try_into().ok()) else {
+            break;
+        };
+        let mut word = u64::from_le_bytes(word) >> (bit % 8);
+        for number in group {
+            *number = word as u32 & mask;
+            word >>= width;
+        }
+        bit += GROUP * width as usize;
+    }
+}
+
 /// So many bits.
 #[inline]
 fn mask(width: u32) -> u32 {
@@ -222,17 +255,17 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
         for (number, bytes) in numbers.iter_mut().zip(whole).take(count) {
             *number = bytes.try_into().map_or(0, u32::from_le_bytes);
         }
-        let numbers = &numbers[..count];
+        let there = &numbers[..count];
         let (mut least, mut most) = (u32::MAX, 0);
-        for &number in numbers {
+        for &number in there {
             (least, most) = (least.min(number), most.max(number));
         }
         let (mut width, mut rise) = (u32::BITS - (most - least).leading_zeros(), 0);
         // Numbers that rise are least at first and most at last.
-        if let [first, .., last] = *numbers
+        if let [first, .., last] = *there
             && (first, last) == (least, most)
             && let Ok(steady) = u32::try_from((u64::from(last - first) << FRACTION) / (count as u64 - 1))
-            && let Some((lower, fewer)) = frame(numbers, steady).filter(|&(_, fewer)| fewer < width)
+            && let Some((lower, fewer)) = frame(there, steady).filter(|&(_, fewer)| fewer < width)
         {
             (least, width, rise) = (lower, fewer, steady);
         }
@@ -241,21 +274,22 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
             rise,
             ..Block::new(at, least, width)
         };
-        let mut packed = [0; BLOCK * NUMBER + WORD];
-        let (mut bits, mut there, mut words) = (0_u64, 0, packed.chunks_exact_mut(NUMBER));
-        for (place, &number) in numbers.iter().enumerate() {
-            let beyond = number.wrapping_sub(least).wrapping_sub(risen(place, rise));
-            bits |= u64::from(beyond) << there;
-            there += width;
-            if there >= u32::BITS {
-                if let Some(word) = words.next() {
-                    word.copy_from_slice(&(bits as u32).to_le_bytes());
-                }
-                (bits, there) = (bits >> u32::BITS, there - u32::BITS);
-            }
+        let beyond = &mut numbers[..count];
+        beyond
+            .iter_mut()
+            .for_each(|number| *number = number.wrapping_sub(least));
+        if rise > 0 {
+            let steps = beyond.iter_mut().enumerate();
+            steps.for_each(|(place, number)| *number = number.wrapping_sub(risen(place, rise)));
         }
-        if let Some(word) = words.next() {
-            word.copy_from_slice(&(bits as u32).to_le_bytes());
+        // Behind the last number are zeros, up to the end of its group, too.
+        let mut packed = [0; BLOCK * NUMBER + WORD];
+        match width {
+            0 => {}
+            1..=8 => pack::<8>(&numbers, count, width, &mut packed),
+            9..=16 => pack::<4>(&numbers, count, width, &mut packed),
+            17..=29 => pack::<2>(&numbers, count, width, &mut packed),
+            _ => pack::<1>(&numbers, count, width, &mut packed),
         }
         let used = (count * width as usize).div_ceil(8) + WORD;
         self.bytes.truncate(at + used);
@@ -579,21 +613,22 @@ impl<T: Copy + From<u32> + Into<u32>> Cursor<'_, T> {
     #[inline(never)]
     fn go_to(&mut self, number: usize) {
         let block = self.column.blocks[number];
-        let (width, mask) = (block.width() as usize, mask(block.width()));
-        let (mut bit, mut risen) = (0, 0_u64);
-        // Of a last block that is not full, what is behind its numbers is no number.
         let bytes = &self.column.bytes[block.at()..];
-        for to in &mut self.numbers {
-            let Some(word) = bytes.get(bit / 8..bit / 8 + WORD).and_then(|word| word.try_into().ok()) else {
-                break;
-            };
-            let beyond = (u64::from_le_bytes(word) >> (bit % 8)) as u32 & mask;
-            *to = block
-                .least
-                .wrapping_add((risen >> FRACTION) as u32)
-                .wrapping_add(beyond);
-            bit += width;
-            risen += u64::from(block.rise);
+        let numbers = &mut self.numbers;
+        match block.width() {
+            0 => numbers.fill(0),
+            width @ 1..=8 => unpack::<8>(bytes, width, numbers),
+            width @ 9..=16 => unpack::<4>(bytes, width, numbers),
+            width @ 17..=29 => unpack::<2>(bytes, width, numbers),
+            width => unpack::<1>(bytes, width, numbers),
+        }
+        let least = block.least;
+        numbers
+            .iter_mut()
+            .for_each(|number| *number = number.wrapping_add(least));
+        if block.rise > 0 {
+            let steps = numbers.iter_mut().enumerate();
+            steps.for_each(|(place, number)| *number = number.wrapping_add(risen(place, block.rise)));
         }
         self.block = number;
     }
