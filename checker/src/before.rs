@@ -4,7 +4,7 @@
 //! begins in the middle of a run, what held before its first event.
 
 use crate::marked::Marked;
-use crate::recording::{Access, Recording};
+use crate::recording::Recording;
 use columns::Excerpt;
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
@@ -83,15 +83,15 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Goes on by an event.
+    /// Goes on by an event, of which it is known whether it is an access.
     ///
     /// # Panics
     /// If the recording lists another one as its thread's next.
-    pub(crate) fn see(&mut self, event: EventId, thread: ThreadId, op: Op) {
+    pub(crate) fn see(&mut self, event: EventId, thread: ThreadId, op: Op, is_access: bool) {
         let number = thread.index();
         assert_eq!(self.left[number].next(), Some(event));
         let is_first = self.facts.last[number].replace(event).is_none();
-        let is_of_memory = Access::of(op).is_some() || matches!(op, Op::Free { .. });
+        let is_of_memory = is_access || matches!(op, Op::Free { .. });
         let decides = !is_of_memory || is_first || self.ended[number];
         self.facts.deciding.push(event, decides);
         if !is_of_memory {

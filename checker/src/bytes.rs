@@ -166,8 +166,8 @@ impl Walk {
         }
     }
 
-    /// Goes on by an event.
-    pub(crate) fn see(&mut self, event: EventId, thread: ThreadId, op: Op) {
+    /// Goes on by an event, which may be an access.
+    pub(crate) fn see(&mut self, event: EventId, thread: ThreadId, op: Op, access: Option<Access>) {
         let begun = &mut self.just_begun[thread.index()];
         let first = begun.is_none();
         let is_stack = begun.replace(first && op == Op::Begin) == Some(true);
@@ -180,7 +180,7 @@ impl Walk {
             mem,
             leaves: Some(value),
             ..
-        }) = Access::of(op)
+        }) = access
         {
             self.leave(event, mem.size, value);
         }
@@ -190,7 +190,7 @@ impl Walk {
                 None
             }
             Op::Free { addr } => self.free(event, addr),
-            op => Access::of(op).map(|access| self.access(access)),
+            _ => access.map(|access| self.access(access)),
         };
         self.bytes.of_event.push(number.unwrap_or(0));
     }
@@ -365,6 +365,22 @@ impl Bytes {
         })
     }
 
+    /// The span of an event that [touches](Bytes::touched) something, and its bytes: for whom the block is no matter.
+    pub(crate) fn span(&self, event: EventId) -> Option<(u32, Range<usize>)> {
+        let number = self.of_event.at(event.index());
+        self.of_span(number).map(|bytes| (number, bytes))
+    }
+
+    /// The bytes that the events of a span touch.
+    pub(crate) fn of_span(&self, number: u32) -> Option<Range<usize>> {
+        (number != 0).then(|| self.spans.bytes(number as usize))
+    }
+
+    /// The block of the bytes of a span.
+    pub(crate) fn block_of(&self, number: u32) -> BlockId {
+        self.spans.block(number as usize)
+    }
+
     /// By span, whether something is so of one of its bytes.
     pub(crate) fn spans_with(&self, are_so: &Bits) -> Bits {
         let mut found = Bits::none_of(self.spans.len());
@@ -421,7 +437,7 @@ mod tests {
             let mut walk = Walk::new(&trace);
             (0..)
                 .zip(&ops)
-                .for_each(|(at, &op)| walk.see(EventId(at), ThreadId(0), op));
+                .for_each(|(at, &op)| walk.see(EventId(at), ThreadId(0), op, Access::of(op)));
             let bytes = walk.end();
 
             // By address, the last allocation that covers it; by event, what an access touches of which.

@@ -47,9 +47,9 @@ impl<'c> Prefix<'c> {
         let recording = self.checker.recording;
         let next = self.events..events.min(recording.events() as u32);
         let mut violation = None;
-        let _: ControlFlow<()> = recording.walk(next, &mut |event, _, op| match self
+        let _: ControlFlow<()> = recording.walk(next, &mut |event, thread, op| match self
             .state
-            .step_as_recorded_by(event, op, None)
+            .step_as_recorded_by(event, thread, op, None)
         {
             Ok(step) => {
                 self.events += 1;

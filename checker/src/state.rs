@@ -140,13 +140,16 @@ impl<'a> State<'a> {
     /// # Errors
     /// As [`step`](State::step).
     pub fn step_as_recorded(&mut self, event: EventId, wakes: Option<ThreadId>) -> Result<Step, Violation> {
-        self.step_as_recorded_by(event, self.checker.recording.op(event), wakes)
+        let recording = self.checker.recording;
+        self.step_as_recorded_by(event, recording.thread(event), recording.op(event), wakes)
     }
 
-    /// The same of an event that does `op`.
+    /// The same of an event of `thread` that does `op`.
+    #[inline]
     pub(crate) fn step_as_recorded_by(
         &mut self,
         event: EventId,
+        thread: ThreadId,
         op: Op,
         wakes: Option<ThreadId>,
     ) -> Result<Step, Violation> {
@@ -154,7 +157,7 @@ impl<'a> State<'a> {
             Op::Notify { condition } => earliest_deadline(self, condition),
             _ => None,
         });
-        self.step_by(event, op, wakes)
+        self.step_by(event, thread, op, wakes)
     }
 
     /// Executes the next event of a thread.
@@ -165,18 +168,30 @@ impl<'a> State<'a> {
     /// # Errors
     /// [`Violation`] if the event is not enabled; the state is then unchanged.
     pub fn step(&mut self, event: EventId, wakes: Option<ThreadId>) -> Result<Step, Violation> {
-        self.step_by(event, self.checker.recording.op(event), wakes)
+        let recording = self.checker.recording;
+        self.step_by(event, recording.thread(event), recording.op(event), wakes)
     }
 
-    fn step_by(&mut self, event: EventId, op: Op, wakes: Option<ThreadId>) -> Result<Step, Violation> {
-        let thread = self.checker.recording.thread(event);
+    fn step_by(
+        &mut self,
+        event: EventId,
+        thread: ThreadId,
+        op: Op,
+        wakes: Option<ThreadId>,
+    ) -> Result<Step, Violation> {
         // Where all events before it in the trace have happened, and no others, it is the next one of its thread.
         let as_recorded = self.is_as_recorded(event);
         let ready = match as_recorded {
             true => self.there(thread),
             false => self.ready(event, thread),
         };
-        match ready.and_then(|()| self.perform(event, op, thread, wakes)) {
+        // In the trace itself, nothing forbids a read (`validate`), and it changes nothing.
+        let changes_nothing = as_recorded && wakes.is_none() && matches!(op, Op::Read { .. } | Op::AtomicLoad { .. });
+        let performed = ready.and_then(|()| match changes_nothing {
+            true => Ok(Step::default()),
+            false => self.perform(event, op, thread, wakes),
+        });
+        match performed {
             Ok(step) => {
                 self.progress.as_recorded = as_recorded.then_some(event.0 + 1);
                 self.progress.done[thread.index()] += 1;
@@ -336,15 +351,15 @@ impl<'a> State<'a> {
             return Ok(());
         }
         // A free of what was never allocated touches nothing.
-        let Some(touched) = self.checker.bytes.touched(event) else {
+        let Some((span, touched)) = self.checker.bytes.span(event) else {
             return Ok(());
         };
         if !as_recorded {
-            self.allocated(touched.block)?;
+            self.allocated(self.checker.bytes.block_of(span))?;
             self.in_place(event, thread)?;
         }
         let Some(access) = access else {
-            self.memory.store(touched.bytes, None);
+            self.memory.store(touched, None);
             return Ok(());
         };
         let (strayed, pointers) = (&mut self.strayed[thread.index()], &self.checker.pointers);
@@ -352,21 +367,19 @@ impl<'a> State<'a> {
             // What unrecorded code may have changed is not compared.
             let memory = &self.memory;
             let recorded = |byte: usize| !self.checker.unrecorded.is_external(byte);
-            if !memory.holds(touched.bytes.clone(), expected)
-                && memory.differs(touched.bytes.clone(), expected).any(recorded)
-            {
+            if !memory.holds(touched.clone(), expected) && memory.differs(touched.clone(), expected).any(recorded) {
                 if !self.checker.frees_reads {
                     return Err(Disabled::OtherValue {
                         addr: access.mem.addr,
                         size: access.mem.size,
                         expected,
-                        found: self.memory.value(touched.bytes),
+                        found: self.memory.value(touched),
                     });
                 }
                 // It may see anything, until something depends on it.
                 strayed.get_or_insert(event);
-            } else if pointers.are_at(touched.bytes.start) {
-                let (meant, found) = (pointers.seen(event), self.blocks.at(touched.bytes.start));
+            } else if pointers.are_at(touched.start) {
+                let (meant, found) = (pointers.seen(event), self.blocks.at(touched.start));
                 if meant != found && !self.checker.frees_reads {
                     let alloc_of = |block| self.checker.bytes.alloc_of(block);
                     return Err(Disabled::OtherBlock {
@@ -384,10 +397,10 @@ impl<'a> State<'a> {
         if let Some(value) = access.leaves {
             // A thread that strayed writes something, but nobody knows what.
             let known = strayed.is_none().then_some(value);
-            if pointers.are_at(touched.bytes.start) {
-                self.blocks.put(touched.bytes.start, pointers.left(event));
+            if pointers.are_at(touched.start) {
+                self.blocks.put(touched.start, pointers.left(event));
             }
-            self.memory.store(touched.bytes, known);
+            self.memory.store(touched, known);
         }
         Ok(())
     }

@@ -193,17 +193,22 @@ impl Unrecorded {
         let mut known = Bits::none_of(bytes.count);
         let mut numbers = bytes.cursor();
         walk(recording, |event, _, op| {
-            let touched = bytes.touched_by(numbers.at(event.index()));
-            let Some(valued) = Valued::of(op, touched) else { return };
-            let touched = valued.touched.bytes.clone();
-            let (sees, leaves) = valued
-                .access
-                .map_or((None, None), |access| (access.sees, access.leaves));
+            // Which block they are of is seldom asked.
+            let number = numbers.at(event.index());
+            let Some(touched) = bytes.of_span(number) else { return };
+            let access = Access::of(op);
+            let (sees, leaves) = access.map_or((None, None), |access| (access.sees, access.leaves));
             // Nearly all reads see what was there, so bytes are looked at one by one only where that is not so.
             let news = sees.filter(|&value| touched.len() > 8 || !contents.hold(touched.clone(), value));
             if let Some(value) = news {
                 images.go_to(event);
-                let alloc = bytes.alloc_of(valued.touched.block);
+                let block = bytes.block_of(number);
+                let alloc = bytes.alloc_of(block);
+                let bytes = touched.clone();
+                let valued = Valued {
+                    touched: Touched { block, bytes },
+                    access,
+                };
                 for deed in valued.deeds() {
                     let (byte, Some(seen)) = (deed.byte, deed.sees) else {
                         continue;
@@ -227,7 +232,8 @@ impl Unrecorded {
                 known.put(touched.clone(), true);
                 contents.store(touched.clone(), Some(value));
             }
-            if leaves.is_some() || valued.access.is_none() {
+            // A free leaves nothing, a use what was there.
+            if leaves.is_some() || access.is_none() {
                 known.put(touched.clone(), true);
                 contents.store(touched, leaves);
             }

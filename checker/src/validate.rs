@@ -35,7 +35,7 @@ pub(crate) fn validate(checker: &Checker<'_>) -> Result<Validated, Violation> {
             return Err(Violation { event, thread, why });
         }
         state.pass_to(event);
-        state.step_as_recorded_by(event, op, None)?;
+        state.step_as_recorded_by(event, thread, op, None)?;
     }
     let unrecorded = &checker.unrecorded;
     let pinned_reads = unrecorded.pinned().filter(|&event| checker.reads_external(event));
