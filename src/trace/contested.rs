@@ -51,9 +51,9 @@ impl Trace {
     /// Who accesses each range of memory.
     pub(super) fn users_of_ranges(&self) -> Vec<Users> {
         let mut of_range = vec![Users::default(); self.accesses.cells(&self.incarnations).len()];
-        let mut turns = self.in_threads.walk();
+        let (mut turns, mut numbers) = (self.in_threads.walk(), self.ops.numbers());
         for event in self.events() {
-            if let Some((form, range)) = self.ops.access(event.index()) {
+            if let Some((form, range)) = self.ops.access_by(&mut numbers, event.index()) {
                 of_range[range as usize].add(Users::new(turns.of(event).0, form.kind.writes()));
             }
         }
@@ -83,8 +83,9 @@ impl Trace {
         });
         let flags: Vec<(bool, bool)> = flags.collect();
         let (mut contested, mut linked) = (EventSet::default(), EventSet::default());
+        let mut numbers = self.ops.numbers();
         for event in self.events() {
-            let access = self.ops.access(event.index());
+            let access = self.ops.access_by(&mut numbers, event.index());
             let flags = access.map_or((false, false), |(_, range)| flags[range as usize]);
             contested.push(event, flags.0);
             linked.push(event, flags.1);

@@ -56,9 +56,11 @@ impl Joints {
         found.accesses();
         found.cells();
         let mut marks = vec![Marks::default(); trace.threads()];
+        let in_threads = trace.in_threads();
         for event in found.events.events() {
-            let marks = &mut marks[trace.thread(event).index()];
-            marks.skip_to(trace.place(event));
+            let (thread, place) = in_threads.of(event);
+            let marks = &mut marks[thread.index()];
+            marks.skip_to(place);
             marks.push(true);
         }
         let any_external = found.cells.iter().any(|flags| flags & EXTERNAL != 0);
@@ -114,6 +116,8 @@ impl Found<'_, '_> {
 
     fn accesses(&mut self) {
         let trace = self.native.trace;
+        let in_threads = trace.in_threads();
+        let mut turns = in_threads.walk();
         for access in trace.contested() {
             let event = access.event;
             let ends = access.kind.ends();
@@ -122,16 +126,16 @@ impl Found<'_, '_> {
             } else if !access.kind.reads() && !ends {
                 continue;
             }
-            let thread = trace.thread(event);
-            for used in trace.uses(access) {
-                let cell = used.cell.index();
+            let (thread, _) = turns.of(event);
+            // What it sees and leaves there is no matter.
+            for cell in access.cell_numbers() {
                 match access.kind {
                     AccessKind::Use => self.cells[cell] |= USED,
                     _ if ends => self.cells[cell] |= ENDED,
                     _ => {}
                 }
                 let is_followed = access.kind.reads() && self.cells[cell] & EXTERNAL == 0;
-                if is_followed && !self.is_settled(thread, event, used.cell) {
+                if is_followed && !self.is_settled(thread, event, CellId(cell as u32)) {
                     self.mark(event);
                     self.cells[cell] |= OPEN;
                 }
