@@ -86,6 +86,14 @@ impl<W: Write> Escaped<W> {
 impl<W: Write> Write for Escaped<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut rest = bytes;
+        // Where all lines are harmless, none needs a look of its own.
+        if self.line.is_empty()
+            && let Some(last) = rest.iter().rposition(|&byte| byte == b'\n')
+            && are_harmless(&rest[..=last])
+        {
+            self.out.write_all(&rest[..=last])?;
+            rest = &rest[last + 1..];
+        }
         while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
             if self.line.is_empty() {
                 self.put(&rest[..end])?;
@@ -104,6 +112,15 @@ impl<W: Write> Write for Escaped<W> {
         self.put_rest()?;
         self.out.flush()
     }
+}
+
+/// Whether all of some lines are shown as they are, as a look at many letters at a time tells: they have no other letters
+/// than plain ones, and nothing that commands begin with.
+fn are_harmless(lines: &[u8]) -> bool {
+    let is_plain = |byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n') & (byte != b'#');
+    let plain = lines.iter().fold(true, |plain, &byte| plain & is_plain(byte));
+    let mut neighbors = lines.iter().zip(&lines[1..]);
+    plain && !neighbors.any(|(&one, &other)| one == b':' && other == b':')
 }
 
 /// Whether one of [`COMMANDS`] is in a line.
