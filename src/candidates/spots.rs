@@ -7,7 +7,7 @@
 
 use super::positions_of;
 use super::site::{Held, Key};
-use crate::prune::{LockContextId, LockContexts};
+use crate::prune::{InAll, LockContextId, LockContexts};
 use crate::trace::{CellId, CodePosition, EventId, Marks, ThreadId, Trace};
 use columns::{Column, Excerpt};
 use hashbrown::{HashMap, HashSet};
@@ -365,6 +365,12 @@ impl Spots {
     ) {
         let (mut pairs, mut numbers) = (Vec::<SpotPair>::new(), HashMap::new());
         let mut parts = Vec::new();
+        // Each spot is one of many pairs.
+        let held = self
+            .list
+            .iter()
+            .map(|spot| contexts.in_all(spot.contexts.iter().copied()));
+        let held: Vec<InAll> = held.collect();
         for cell in 0..self.cells() {
             self.parts(cell, &mut parts);
             self.each_conflict(&parts, freed, |a, b| {
@@ -374,7 +380,11 @@ impl Spots {
                     let Some(candidate) = candidate(self.positions(spots), first) else {
                         return NONE;
                     };
-                    let [a, b] = [a, b].map(|part| self.list[part.spot as usize].contexts.iter().copied());
+                    let [mine, theirs] = [a, b].map(|part| held[part.spot as usize]);
+                    let all_clash = contexts.clash_in_all(mine, theirs).unwrap_or_else(|| {
+                        let [a, b] = [a, b].map(|part| self.list[part.spot as usize].contexts.iter().copied());
+                        contexts.all_clash(a, b)
+                    });
                     pairs.push(SpotPair {
                         spots,
                         instances: 0,
@@ -382,7 +392,7 @@ impl Spots {
                         cell,
                         cells: 0,
                         candidate,
-                        all_clash: contexts.all_clash(a, b),
+                        all_clash,
                     });
                     pairs.len() as u32 - 1
                 });

@@ -92,6 +92,14 @@ impl Clocks {
     ) {
         let (own, place) = self.in_threads.of(event);
         let own = own.index();
+        let mut edges = edges.peekable();
+        if edges.peek().is_none() && alike.is_none() {
+            // So it is of most events: the clock of the one before is theirs.
+            let begin = &mut self.stretches[own].begin;
+            begin.skip_to(place);
+            begin.push(false);
+            return;
+        }
         let mut mine = std::mem::take(&mut self.stretches[own]);
         let chunks = &mut self.chunks;
         // A row of its own, once an edge brings something new.

@@ -90,6 +90,13 @@ pub struct LockContexts {
     objects: u32,
 }
 
+/// The locks that are held in all of some contexts, a bit for each, and those that are held exclusively.
+#[derive(Clone, Copy, Debug)]
+pub struct InAll {
+    exclusive: u64,
+    held: u64,
+}
+
 impl LockContexts {
     /// Computes the context of each access, by the locks of the trace alone.
     #[must_use]
@@ -327,6 +334,21 @@ impl LockContexts {
         let (a, b) = (self.held_at_all(a), self.held_at_all(b));
         a.iter()
             .any(|&(lock, shared)| b.contains(&(lock, false)) || (!shared && b.contains(&(lock, true))))
+    }
+
+    /// What is asked of a list of contexts for [`all_clash`](Self::all_clash) with many others.
+    #[must_use]
+    pub fn in_all(&self, contexts: impl Iterator<Item = LockContextId>) -> InAll {
+        let (exclusive, held) = self.masks_of_all(contexts, |(_, held)| held != 0);
+        InAll { exclusive, held }
+    }
+
+    /// As [`all_clash`](Self::all_clash), if that follows from what is held [in all](Self::in_all) contexts of either
+    /// list; `None` if only a look at the lists tells.
+    #[must_use]
+    pub fn clash_in_all(&self, a: InAll, b: InAll) -> Option<bool> {
+        let meet = (a.exclusive & b.held) | (a.held & b.exclusive) != 0;
+        (!meet || self.is_exact()).then_some(meet)
     }
 
     /// The locks that are held exclusively, and those that are held, in all of these contexts, or in the first ones of

@@ -27,7 +27,7 @@ pub use grounds::Grounds;
 pub use handed_on::handed_on;
 pub use histories::{Histories, HistoryId};
 pub use lock_history::{HistoryClash, history_clash};
-pub use lockset::{Hold, LockContext, LockContextId, LockContexts, held_at};
+pub use lockset::{Hold, InAll, LockContext, LockContextId, LockContexts, held_at};
 pub use must_happen_before::{Edge, MustHappenBefore};
 pub use unique_writers::Needs;
 pub use variable_locks::VariableLocks;
