@@ -4,26 +4,40 @@ use columns::Column;
 use hashbrown::HashMap;
 use trace_format::{CodePosition, StackId};
 
+/// Places that are found without a look at the table of all.
+const NEAR: usize = 1 << 10;
+
 /// A column of code positions with call stacks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CodePlaces {
     distinct: Vec<(CodePosition, StackId)>,
     numbers: HashMap<(CodePosition, StackId), u32>,
+    /// By some bits of a place, the number of the last one that has them.
+    near: Vec<u32>,
     of_event: Column,
 }
 
 impl CodePlaces {
     pub(super) fn push(&mut self, pc: CodePosition, stack: StackId) {
-        let number = *self.numbers.entry((pc, stack)).or_insert_with(|| {
-            self.distinct.push((pc, stack));
-            self.distinct.len() as u32 - 1
-        });
-        self.of_event.push(number);
+        if self.near.is_empty() {
+            self.near = vec![0; NEAR];
+        }
+        let mixed = pc ^ u64::from(stack.0) << u32::BITS;
+        let hash = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - NEAR.ilog2());
+        let near = &mut self.near[hash as usize];
+        if self.distinct.get(*near as usize) != Some(&(pc, stack)) {
+            *near = *self.numbers.entry((pc, stack)).or_insert_with(|| {
+                self.distinct.push((pc, stack));
+                self.distinct.len() as u32 - 1
+            });
+        }
+        self.of_event.push(*near);
     }
 
     /// No event follows.
     pub(super) fn end(&mut self) {
         self.numbers = HashMap::new();
+        self.near = Vec::new();
         self.of_event.end();
     }
 
