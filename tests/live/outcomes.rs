@@ -774,3 +774,15 @@ fn what_is_printed_to_a_file_in_the_recorded_run_may_go_elsewhere_in_a_live_one(
     assert!(live.stdout.contains("CONFIRMED: "), "{}", live.stdout);
     assert_eq!(live.status, 66, "{}", live.stdout);
 }
+
+/// A call that fails only in the live run leaves `errno` as it was, as the one that succeeded did.
+#[test]
+fn what_did_not_fail_leaves_no_error() {
+    let program = Program::of("errors", "errors.c");
+    program.record(&["--policy", "fifo", "--setup", "touch target"], &[]);
+    let analysis = program.witness(&["analyze", "trace.bin"]);
+    analysis.expect(&[66]).unwrap();
+    // What is no file cannot be flushed.
+    let live = program.live(&["--attempts", "1", "--setup", "rm -f target; mkfifo target"]);
+    live.expect(&[66]).unwrap();
+}

@@ -662,6 +662,13 @@ library! {
     lseek64(file: c_int, to: off_t, from: c_int) -> off_t, "rcx": (slow file) {} (at, pc) {
         shared::reads(file, Some(file), pc);
     }
+    fsync(file: c_int) -> c_int, "rsi": (away file) {} (result, pc) {
+        // What the standard output is, may say that it cannot be.
+        result = returns_or_fails(result.into(), pc) as c_int;
+    }
+    fdatasync(file: c_int) -> c_int, "rsi": (away file) {} (result, pc) {
+        result = returns_or_fails(result.into(), pc) as c_int;
+    }
     ftruncate(file: c_int, len: off_t) -> c_int, "rdx": (slow file) { shared::writes(file, pc); } (result, pc) {}
     fallocate(file: c_int, mode: c_int, from: off_t, len: off_t) -> c_int, "r8": (slow file) { shared::writes(file, pc); } (result, pc) {}
     posix_fallocate(file: c_int, from: off_t, len: off_t) -> c_int, "rcx": (slow file) { shared::writes(file, pc); } (result, pc) {}
@@ -790,6 +797,7 @@ unsafe extern "C-unwind" fn receive_from(
             flags,
         };
         let turn = await_turn_of_call(&inside, asked, channels::reads(file, usize::MAX));
+        let before = crate::runtime::guard::save_errno();
         let done = in_turn(&inside, turn, || recvfrom(file, to, len, flags, from, from_len));
         let errno = crate::runtime::guard::save_errno();
         let got = received(file, done, len, flags, pc);
@@ -797,7 +805,7 @@ unsafe extern "C-unwind" fn receive_from(
         if got.done >= 0 {
             address(from, from_len, most, pc);
         }
-        crate::runtime::guard::restore_errno(error_of_call(errno));
+        crate::runtime::guard::restore_errno(error_of_call(before, errno));
         got.done
     }
 }
@@ -846,10 +854,11 @@ unsafe extern "C-unwind" fn send_to(
         passes(to, to_len as usize, pc);
         let named = Named::new(to, to_len);
         channels::sends_to(file, to, to_len as usize, len, pc);
+        let before = crate::runtime::guard::save_errno();
         let done = in_turn(&inside, turn, || sendto(file, from, len, flags, named.actual(), to_len));
         let errno = crate::runtime::guard::save_errno();
         let done = sent(file, done, pc);
-        crate::runtime::guard::restore_errno(error_of_call(errno));
+        crate::runtime::guard::restore_errno(error_of_call(before, errno));
         done
     }
 }

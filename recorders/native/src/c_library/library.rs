@@ -138,11 +138,12 @@ macro_rules! library {
                         let turn = library!(@turn_to_write $how inside);
                         $($before)*
                         $crate::c_library::library::before_writes($pc, [$($crate::c_library::library::Reach::reach($argument)),*]);
+                        let before = $crate::runtime::guard::save_errno();
                         #[allow(unused_mut, reason = "few functions return something else than libc did")]
                         let mut $out = library!(@$how inside turn, $name($($argument),*));
                         let errno = $crate::runtime::guard::save_errno();
                         $($after)*
-                        $crate::runtime::guard::restore_errno($crate::runtime::accesses::error_of_call(errno));
+                        $crate::runtime::guard::restore_errno($crate::runtime::accesses::error_of_call(before, errno));
                         $out
                     }
                 }

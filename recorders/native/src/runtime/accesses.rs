@@ -101,6 +101,8 @@ pub fn returns_or_fails(done: i64, pc: usize) -> i64 {
     let given = returns(actual, pc);
     if given < 0 && given != actual {
         ERROR.store(-given as i32, Relaxed);
+    } else if given >= 0 && actual < 0 {
+        ERROR.store(NONE, Relaxed);
     }
     given.max(-1)
 }
@@ -109,10 +111,15 @@ pub fn returns_or_fails(done: i64, pc: usize) -> i64 {
 /// one.
 static ERROR: AtomicI32 = AtomicI32::new(0);
 
-/// With what the call fails that the calling thread has been at since it entered, if this is what it failed with.
-pub fn error_of_call(error: i32) -> i32 {
+/// It does not fail.
+const NONE: i32 = -1;
+
+/// What is the thread's `errno` behind the call that it has been at since it entered, if this is what it was before, and
+/// what the call has left.
+pub fn error_of_call(before: i32, left: i32) -> i32 {
     match ERROR.swap(0, Relaxed) {
-        0 => error,
+        0 => left,
+        NONE => before,
         other => other,
     }
 }
