@@ -1,5 +1,5 @@
-//! Signals that come from outside of the program: another process sends them, or the terminal; or a child has ended. Each is recorded as
-//! something that its thread gets, and a run along a plan gets it again there, and nowhere else.
+//! Signals that come from outside of the program: another process sends them, or the terminal; or a child has ended.
+//! Each is recorded as something that its thread gets, and a run along a plan gets it again there, and nowhere else.
 //!
 //! At a hook, the thread sends it to itself. While it waits, in a call outside or for another thread, only somebody
 //! else can: the process that made the plan does, once the thread sleeps there.

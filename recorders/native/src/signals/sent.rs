@@ -7,6 +7,7 @@ use crate::events::children;
 use crate::events::moment::Moment;
 use crate::platform::sys;
 use crate::scheduling::thread::Thread;
+use crate::signals::outside;
 use core::cell::UnsafeCell;
 use core::ptr;
 use core::sync::atomic::AtomicU64;
@@ -110,7 +111,7 @@ pub fn changed(signal: c_int) {
 pub fn handles(thread: &Thread, info: &siginfo_t, when: u64, pc: usize) {
     // SAFETY: a signal that a process sent says which.
     if info.si_code > 0 || unsafe { info.si_pid() } != sys::process_id() {
-        if info.si_code <= 0 || info.si_signo == libc::SIGCHLD {
+        if outside::is_from_outside(info) {
             // A child may have sent it, or ended.
             children::hears(pc);
         }
