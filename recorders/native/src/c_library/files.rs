@@ -605,17 +605,17 @@ library! {
         channels::sockets::has_sent(file);
     }
     sendfile(file: c_int, from: c_int, at: *mut off_t, len: usize) -> ssize_t, "r8": (output file) {
+        shared::reads(from, at.is_null().then_some(from), pc);
         channels::sends(file, len, pc);
     } (done, pc) {
         channels::sent(file, amount(done));
-        shared::reads(from, at.is_null().then_some(from), pc);
         if done >= 0 { writes(at, size_of::<off_t>(), pc); }
     }
     sendfile64(file: c_int, from: c_int, at: *mut off_t, len: usize) -> ssize_t, "r8": (output file) {
+        shared::reads(from, at.is_null().then_some(from), pc);
         channels::sends(file, len, pc);
     } (done, pc) {
         channels::sent(file, amount(done));
-        shared::reads(from, at.is_null().then_some(from), pc);
         if done >= 0 { writes(at, size_of::<off_t>(), pc); }
     }
     open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": (finds system path) {
