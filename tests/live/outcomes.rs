@@ -229,6 +229,21 @@ fn signals_from_outside_come_again() {
     }
 }
 
+/// Whoever sends a signal as well does not use up a handler that runs once, nor end the program by it.
+#[test]
+fn a_handler_that_runs_once_is_not_used_up_by_others() {
+    const READY: &str = "until [ -e ready ]; do sleep 0.002; done";
+    let program = Program::of("runs-once", "runs_once.c");
+    let once = format!("{READY}; sleep 0.2; kill -TERM $WITNESS_PROCESS");
+    program.record(&["--setup", "rm -f ready", "--with", &once], &[]);
+    program.witness(&["analyze", "trace.bin"]).expect(&[66]).unwrap();
+    let often = format!("{READY}; for n in $(seq 200); do kill -TERM $WITNESS_PROCESS; done");
+    let live = program.live(&["--attempts", "1", "--setup", "rm -f ready", "--with", &often]);
+    assert_eq!(live.status, 66, "{}", live.stdout);
+    let again = program.live(&["--as-recorded", "--setup", "rm -f ready", "--with", &often]);
+    assert_eq!(again.status, 0, "{}", again.stdout);
+}
+
 #[test]
 fn the_access_that_is_chosen_goes_first() {
     let program = variants("first");

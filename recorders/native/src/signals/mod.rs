@@ -308,20 +308,42 @@ pub fn is_on_its_way(thread: &Thread) -> bool {
 /// Runs the program's handler.
 unsafe fn run(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let handler = &HANDLERS[signal as usize];
-    let code = handler.code.load(Relaxed);
+    let (code, flags) = (handler.code.load(Relaxed), handler.flags.load(Relaxed));
+    let runs_once = plan::is_there() && flags & libc::SA_RESETHAND != 0;
     if code == 0 {
+        // SAFETY: the kernel's, or a copy of it.
+        let info = unsafe { &*info };
+        if runs_once && !outside::is_from_outside(info) {
+            do_by_default(signal, info);
+        }
         return;
+    }
+    if runs_once {
+        handler.code.store(0, Relaxed);
     }
     // SAFETY: the kernel's, or a copy of it.
     process_numbers::translate(unsafe { &mut *info });
     // SAFETY: what the program gave to `sigaction`, of the type that its flags say.
     unsafe {
-        if handler.flags.load(Relaxed) & libc::SA_SIGINFO != 0 {
+        if flags & libc::SA_SIGINFO != 0 {
             transmute::<usize, unsafe extern "C-unwind" fn(c_int, *mut siginfo_t, *mut c_void)>(code)(
                 signal, info, context,
             );
         } else {
             transmute::<usize, unsafe extern "C-unwind" fn(c_int)>(code)(signal);
+        }
+    }
+}
+
+/// Lets the kernel do with a signal what it does where there is no handler.
+fn do_by_default(signal: c_int, info: &siginfo_t) {
+    // SAFETY: all zeros is the action by default; numbers.
+    unsafe {
+        real::sigaction(signal, MaybeUninit::<Action>::zeroed().as_ptr(), ptr::null_mut());
+        // A fault happens again.
+        if info.si_code <= 0 {
+            let (process, thread) = (sys::process_id() as usize, sys::thread_id() as usize);
+            sys::call(libc::SYS_tgkill, process, thread, signal as usize, 0);
         }
     }
 }
@@ -556,6 +578,10 @@ unsafe fn set_action(signal: c_int, new: *const Action, old: *mut Action, pc: us
                 let mut ours = *wanted;
                 ours.sa_sigaction = take as *const () as usize;
                 ours.sa_flags |= libc::SA_SIGINFO;
+                if plan::is_there() {
+                    // What others send as well must not end the program: `run` sees to it that it runs once.
+                    ours.sa_flags &= !libc::SA_RESETHAND;
+                }
                 // In a call where it may be cancelled, a thread is so at once, and could not be unwound from here: once
                 // the handler has returned, it can.
                 set_first_word(&mut ours.sa_mask, first_word(&wanted.sa_mask) | bit(CANCELS));
@@ -580,8 +606,9 @@ unsafe fn set_action(signal: c_int, new: *const Action, old: *mut Action, pc: us
                 before.sa_sigaction = libc::SIG_DFL;
                 before.sa_flags = 0;
             }
-            if before.sa_sigaction == take as *const () as usize {
-                before.sa_sigaction = was.0;
+            let has_run_once = before.sa_sigaction == libc::SIG_DFL && before.sa_flags & libc::SA_RESETHAND != 0;
+            if before.sa_sigaction == take as *const () as usize || has_run_once && was.1 & libc::SA_RESETHAND != 0 {
+                before.sa_sigaction = if has_run_once { libc::SIG_DFL } else { was.0 };
                 before.sa_flags = was.1;
                 set_first_word(&mut before.sa_mask, was.2);
             }
