@@ -1,6 +1,8 @@
 /* A file that one thread sends through a pair of sockets hands over what was written before to who reads it. What it sends
-   to somebody outside hands over nothing. */
+   to somebody outside, from a file or a pipe, hands over nothing. */
+#define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static int pair[2], outside, file;
+static int pair[2], outside[2], ends[2], file;
 static int handed_over, beside;
 
 static void must(int holds)
@@ -23,7 +25,8 @@ static void *sends(void *unused)
     handed_over = 1; /* @writes */
     must(sendfile(pair[0], file, &at, 4) == 4);
     at = 0;
-    must(sendfile(outside, file, &at, 4) == 4);
+    must(sendfile(outside[0], file, &at, 4) == 4);
+    must(splice(ends[0], NULL, outside[1], NULL, 4, 0) == 4);
     beside = 1; /* @beside_sending */
     return unused;
 }
@@ -47,8 +50,11 @@ int main(void)
     /* Nobody listens there, which a datagram need not know. */
     const struct sockaddr_in discard = {
         .sin_family = AF_INET, .sin_port = htons(9), .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    outside = socket(AF_INET, SOCK_DGRAM, 0);
-    must(outside >= 0 && connect(outside, (const struct sockaddr *)&discard, sizeof discard) == 0);
+    for (int i = 0; i < 2; i++) {
+        outside[i] = socket(AF_INET, SOCK_DGRAM, 0);
+        must(outside[i] >= 0 && connect(outside[i], (const struct sockaddr *)&discard, sizeof discard) == 0);
+    }
+    must(pipe(ends) == 0 && write(ends[1], "sent", 4) == 4);
     pthread_create(&threads[0], NULL, sends, NULL);
     pthread_create(&threads[1], NULL, receives, NULL);
     for (int i = 0; i < 2; i++)

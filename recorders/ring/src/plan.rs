@@ -75,7 +75,8 @@ pub struct Step {
     /// one.
     pub other: Option<u32>,
     /// What it wrote, if it is a write: what came from outside is given to the program again. Of the end of a wait,
-    /// whether nobody notified the thread: 1 or 0. `None` if that is left to the run.
+    /// whether nobody notified the thread: 1 or 0. Of an atomic load or store of a variable of the recorder's own, where
+    /// that is, if it is told. `None` if that is left to the run.
     pub value: Option<u64>,
 }
 

@@ -8,10 +8,11 @@ use crate::check::{Checker, Executed, Prefix, Rejection};
 use crate::schedule::{Goal, Schedule};
 use crate::session::Step;
 use crate::session::plan;
-use crate::trace::{EventId, Op, ThreadId, Trace, Wakes};
+use crate::trace::{AccessKind, EventId, Op, ThreadId, Trace, Wakes};
 use hashbrown::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use trace_format::NOBODYS;
 
 /// Plans with more events than this behind those as recorded are not kept until they are asked for.
 const KEPT: usize = 1 << 20;
@@ -265,5 +266,18 @@ fn step(trace: &Trace, event: EventId, woken: Option<ThreadId>, race: bool) -> p
         Op::Notify { .. } | Op::Input { .. } => step.other,
         _ => noted_by(trace, event).map(|thread| thread.0),
     };
-    plan::Step { race, other, ..step }
+    let value = step.value.or_else(|| own_variable(trace, event));
+    plan::Step {
+        race,
+        other,
+        value,
+        ..step
+    }
+}
+
+/// The address of what an event loads or stores atomically, if it is a variable of the recorder's own.
+fn own_variable(trace: &Trace, event: EventId) -> Option<u64> {
+    let access = trace.access(event)?;
+    let is_told = matches!(access.kind, AccessKind::AtomicLoad | AccessKind::AtomicStore);
+    (is_told && access.addr >= NOBODYS).then_some(access.addr)
 }

@@ -189,12 +189,12 @@ pub fn input_after_load(me: &Thread, pc: usize) -> Option<u64> {
     steps.next().filter(|step| step.matches(kind::INPUT, pc as u64))?.value
 }
 
-/// Whether the calling thread stores to, or loads, a variable next at this position, atomically; `None` if there is no
-/// plan, or nothing of the thread's left in it.
-pub fn is_atomic_next(pc: usize) -> Option<bool> {
+/// Whether the calling thread stores to, or loads, such a variable of the recorder's own next at this position, atomically;
+/// any variable, if the plan does not tell which. `None` if there is no plan, or nothing of the thread's left in it.
+pub fn is_variable_next(pc: usize, is_such: impl FnOnce(u64) -> bool) -> Option<bool> {
     let (_, step) = SCHEDULER.plan().steps_of(follower()?.index.get()).next()?;
     let is_it = |kind| step.matches(kind, pc as u64);
-    Some(is_it(kind::ATOMIC_STORE) || is_it(kind::ATOMIC_LOAD))
+    Some((is_it(kind::ATOMIC_STORE) || is_it(kind::ATOMIC_LOAD)) && step.value.is_none_or(is_such))
 }
 
 /// Whether there is a plan in which the thread's next event is of that kind.

@@ -172,11 +172,10 @@ unsafe extern "C" fn take(signal: c_int, info: *mut siginfo_t, context: *mut c_v
                         follows(&inside, signal, &*info, when, Place::Wait);
                     }
                 }
-                if may_come {
-                    if HANDLERS[signal as usize].flags.load(Relaxed) & libc::SA_RESTART == 0 {
-                        thread.call_ended.set(true);
-                    }
-                    run(signal, info, context);
+                let ends_call = HANDLERS[signal as usize].flags.load(Relaxed) & libc::SA_RESTART == 0;
+                // The handler may make such calls itself.
+                if may_come && run(signal, info, context) && ends_call {
+                    thread.call_ended.set(true);
                 }
                 leave_again(thread);
             } else {
@@ -305,8 +304,8 @@ pub fn is_on_its_way(thread: &Thread) -> bool {
     thread.deferred.load(Acquire) != 0 || sent::may_come_to(thread) && !sys::sleeps(thread.os_id.load(Relaxed))
 }
 
-/// Runs the program's handler.
-unsafe fn run(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+/// Runs the program's handler. Whether there is one still.
+unsafe fn run(signal: c_int, info: *mut siginfo_t, context: *mut c_void) -> bool {
     let handler = &HANDLERS[signal as usize];
     let (code, flags) = (handler.code.load(Relaxed), handler.flags.load(Relaxed));
     let runs_once = plan::is_there() && flags & libc::SA_RESETHAND != 0;
@@ -316,7 +315,7 @@ unsafe fn run(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         if runs_once && !outside::is_from_outside(info) {
             do_by_default(signal, info);
         }
-        return;
+        return false;
     }
     if runs_once {
         handler.code.store(0, Relaxed);
@@ -333,6 +332,7 @@ unsafe fn run(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
             transmute::<usize, unsafe extern "C-unwind" fn(c_int)>(code)(signal);
         }
     }
+    true
 }
 
 /// Lets the kernel do with a signal what it does where there is no handler.

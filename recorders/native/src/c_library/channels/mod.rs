@@ -262,7 +262,7 @@ fn put(queue: Option<u32>, bytes: usize, pc: usize) {
         stays = number != SOCKETS && !queue.leads_outside() && recording::is_alone();
     });
     // Along a plan, an instance may come to be earlier or later than it did.
-    if !stays && plan::is_atomic_next(pc).unwrap_or(CHANNELS.polls.get()) {
+    if !stays && plan::is_variable_next(pc, |addr| queue::is_of(EPOLL, addr)).unwrap_or(CHANNELS.polls.get()) {
         with(Some(EPOLL), |number, queue| queue.put(number, 0, pc));
     }
 }

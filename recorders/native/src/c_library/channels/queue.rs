@@ -89,6 +89,11 @@ fn variable(queue: u32, reads: bool, number: u64) -> u64 {
     NOBODYS | 1 << 61 | u64::from(queue) << 36 | number << 4 | u64::from(reads) << 3
 }
 
+/// Whether a variable is that of an operation on this channel.
+pub fn is_of(queue: u32, addr: u64) -> bool {
+    addr >> 36 == variable(queue, false, 0) >> 36
+}
+
 impl Side {
     const NONE: Side = Side { count: 0, last: 0 };
 
