@@ -5,7 +5,7 @@
 //! prefix that brings both next can go on to this, so a pair of which this is excluded is none of a race either, as
 //! long as no access is pinned.
 
-use super::asked::{Asked, LOOKED_AT, MAX_GIVEN_UP, NeedsZ3};
+use super::asked::{Asked, LOOKED_AT, MAX_GIVEN_UP, MAX_TOGETHER, NeedsZ3, Solvers};
 use super::decider::Decider;
 use super::exclude::{MAX_UNPINNED, Question, Unpinned, first_left};
 use super::{Instance, ends};
@@ -43,12 +43,12 @@ fn in_order(a: EventId, b: EventId) -> Instance {
 }
 
 impl Decider<'_> {
-    /// Looks for a use after free at these sites. `ask`: the solvers, which are asked about so many instances.
+    /// Looks for a use after free at these sites. The solvers are asked about so many instances one by one.
     pub(super) fn after_free(
         &self,
         sites: &PairSites,
         limit: usize,
-        ask: &mut dyn FnMut(&Goal) -> Result<Asked, NeedsZ3>,
+        solvers: &mut impl Solvers,
     ) -> Result<AfterFree, NeedsZ3> {
         if self.options.form == Form::WholeTrace || !self.options.find.has(Kind::UseAfterFree) {
             // A whole trace has the order of the two in it.
@@ -56,6 +56,9 @@ impl Decider<'_> {
         }
         let fast = !self.solver_only();
         let (mut undecided, mut found): (Vec<Instance>, _) = (Vec::new(), None);
+        let one_by_one = limit.max(LOOKED_AT);
+        let together = if solvers.may_refute_together() { MAX_TOGETHER } else { 0 };
+        let most = one_by_one.saturating_add(together);
         let visited = self.candidates.visit_frees(self.needs, sites, &mut |free, access| {
             let ending = ending(&free, &access);
             if fast && self.needs.exclude(ending) {
@@ -66,12 +69,15 @@ impl Decider<'_> {
                     .predict_late(ending)
                     .or_else(|| self.predictor.predict(ending))
             };
-            if fast && let Some(cut) = predict() {
+            if fast
+                && undecided.len() <= one_by_one
+                && let Some(cut) = predict()
+            {
                 found = Some(((free, access), cut));
                 return ControlFlow::Break(());
             }
             undecided.push((free, access));
-            match undecided.len() > limit.max(LOOKED_AT) || self.options.out_of_time() {
+            match undecided.len() > most || self.options.out_of_time() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
@@ -83,17 +89,21 @@ impl Decider<'_> {
             let schedule = self.schedule(&cut, Goal::UseAfterFree { free, access });
             return Ok(AfterFree::Found(in_order(free, access), schedule));
         }
+        tracing::debug!(undecided = undecided.len(), "frees visited");
+        let all_visited = undecided.len() <= most;
+        // Fewer are asked about one by one later on.
+        let are_many = undecided.len() > one_by_one;
         // Those that touch several cells were visited for each.
         undecided.sort_unstable_by_key(|&(free, access)| (free.0.abs_diff(access.0), free, access));
         undecided.dedup();
-        let mut open = (undecided.len() > limit).then_some(Unknown::Instances);
+        let mut open = (!all_visited || undecided.len() > limit).then_some(Unknown::Instances);
         let mut given_up = 0;
         for &(free, access) in undecided.iter().take(limit) {
             if given_up == MAX_GIVEN_UP || self.options.out_of_time() {
                 break;
             }
             let goal = Goal::UseAfterFree { free, access };
-            match ask(&goal)? {
+            match solvers.ask(&goal)? {
                 Asked::Feasible(as_recorded, then) => {
                     let schedule = self.schedule_of(as_recorded, &then, goal);
                     return Ok(AfterFree::Found(in_order(free, access), schedule));
@@ -104,6 +114,16 @@ impl Decider<'_> {
                     given_up += 1;
                 }
             }
+        }
+        if all_visited && are_many && given_up == 0 && open.is_some() && !self.options.out_of_time() {
+            let further = undecided.iter().skip(limit);
+            let mut further: Vec<Instance> = further.map(|&(free, access)| (access, free)).collect();
+            let left = first_left(self.trace, &mut further, u32::MAX, &mut |question| match question {
+                Question::Instance((access, free)) => solvers.refutes(ending(&free, &access)),
+                Question::Without(ending) => solvers.refutes(ending),
+            });
+            tracing::debug!(instances = further.len(), ?left, "together");
+            open = left.map(|_| Unknown::Instances);
         }
         Ok(match open {
             _ if self.options.out_of_time() => AfterFree::Open(Unknown::Time),

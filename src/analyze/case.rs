@@ -1,7 +1,7 @@
 //! A candidate that its nearest instances left open: all its instances, by the fast arguments and then by the solvers.
 
 use super::after_free::AfterFree;
-use super::asked::{Asked, LOOKED_AT, MAX_GIVEN_UP, NeedsZ3};
+use super::asked::{Asked, LOOKED_AT, MAX_GIVEN_UP, MAX_TOGETHER, NeedsZ3, Solvers};
 use super::decider::Decider;
 use super::exclude::first_not_refuted;
 use super::{Decision, Instance, MAX_EVENTS_Z3, Shard, Solver, reject};
@@ -20,9 +20,6 @@ use std::time::{Duration, Instant};
 
 /// The same of the search for unordered executions, which goes on where the pair is refuted as co-enabled.
 const MAX_GIVEN_UP_UNORDERED: u32 = 1;
-
-/// Instances beyond those that are looked at one by one, above which they are not looked at together either.
-const MAX_TOGETHER: usize = 10_000;
 
 /// Steps that a question about instances together costs beyond those of the search.
 const STEPS_OF_QUESTION: u64 = 1_000;
@@ -194,6 +191,27 @@ enum Unordered {
     NotFound,
 }
 
+impl Solvers for Case<'_, '_> {
+    fn ask(&mut self, goal: &Goal) -> Result<Asked, NeedsZ3> {
+        match self.spent_on_further() {
+            true => Ok(Asked::Open(Unknown::Instances)),
+            false => self.ask_now(goal),
+        }
+    }
+
+    fn may_refute_together(&self) -> bool {
+        self.further.is_none() && self.known.options.solver != Solver::Z3 && !self.known.solver_only()
+    }
+
+    fn refutes(&mut self, ending: Ending<'_>) -> bool {
+        if self.steps.are_spent() {
+            return false;
+        }
+        self.steps.spend(STEPS_OF_QUESTION);
+        !self.steps.are_spent() && self.known.native.refutes_within(ending, &mut self.steps)
+    }
+}
+
 impl<'d> Case<'d, '_> {
     fn session(&mut self) -> Result<&mut Session<'d>, NeedsZ3> {
         match &mut self.z3 {
@@ -279,7 +297,7 @@ impl<'d> Case<'d, '_> {
             Some(_) => (first, first.max(LOOKED_AT)),
             None => (0, first),
         };
-        let together = self.further.is_none() && known.options.solver != Solver::Z3 && fast;
+        let together = self.may_refute_together();
         // What is left when there are more than anybody looks at one by one, and how many were visited since.
         let (mut further, mut visited_further): (Vec<Instance>, usize) = (Vec::new(), 0);
         let most = limit.max(LOOKED_AT);
@@ -326,7 +344,7 @@ impl<'d> Case<'d, '_> {
                 open = Some(Unknown::Instances);
                 break;
             }
-            let answer = self.ask(&Goal::race(a, b))?;
+            let answer = self.ask_now(&Goal::race(a, b))?;
             tracing::debug!(?a, ?b, ?answer, "asked");
             match answer {
                 Asked::Feasible(as_recorded, then) => {
@@ -345,22 +363,14 @@ impl<'d> Case<'d, '_> {
             }
         }
         let all_visited = visited_further <= MAX_TOGETHER && !known.options.out_of_time();
-        if together && all_visited && given_up == 0 && open == Some(Unknown::Instances) && !self.steps.are_spent() {
+        if together && all_visited && given_up == 0 && open == Some(Unknown::Instances) {
             further.extend(undecided.iter().skip(limit));
-            let steps = &mut self.steps;
-            let left = first_not_refuted(known.trace, &mut further, u32::MAX, &mut |ending| {
-                steps.spend(STEPS_OF_QUESTION);
-                !steps.are_spent() && known.native.refutes_within(ending, steps)
-            });
+            let left = first_not_refuted(known.trace, &mut further, u32::MAX, &mut |ending| self.refutes(ending));
             tracing::debug!(instances = further.len(), ?left, "together");
             open = left.map(|_| Unknown::Instances);
         }
         let core = example.or(excluded).or(visited.first_needed);
-        let mut ask = |goal: &Goal| match self.spent_on_further() {
-            true => Ok(Asked::Open(Unknown::Instances)),
-            false => self.ask(goal),
-        };
-        match known.after_free(sites, limit, &mut ask)? {
+        match known.after_free(sites, limit, self)? {
             AfterFree::Found(instance, schedule) => return Ok(known.witnessed(instance, schedule, instances)),
             AfterFree::Open(why) => open = open.or(Some(why)),
             AfterFree::Excluded | AfterFree::NoFree => {}
@@ -415,11 +425,7 @@ impl<'d> Case<'d, '_> {
             Some(_) => first.max(LOOKED_AT),
             None => first,
         };
-        let mut ask = |goal: &Goal| match self.spent_on_further() {
-            true => Ok(Asked::Open(Unknown::Instances)),
-            false => self.ask(goal),
-        };
-        let (example, verdict) = match known.after_free(sites, limit, &mut ask)? {
+        let (example, verdict) = match known.after_free(sites, limit, self)? {
             AfterFree::Found(instance, schedule) => return Ok(known.witnessed(instance, schedule, instances)),
             AfterFree::Open(why) => (candidate.first, Verdict::Unknown(why)),
             AfterFree::Excluded | AfterFree::NoFree => known.excluded(sites, None, candidate.first),
@@ -451,7 +457,7 @@ impl<'d> Case<'d, '_> {
         };
         for &(a, b) in open.iter().take(limit).take_while(|_| !known.options.out_of_time()) {
             instances.tried += 1;
-            match self.ask(&Goal::race(a, b))? {
+            match self.ask_now(&Goal::race(a, b))? {
                 Asked::Feasible(as_recorded, then) => {
                     let schedule = known.schedule_of(as_recorded, &then, Goal::race(a, b));
                     return Ok(known.witnessed((a, b), schedule, instances));
@@ -460,7 +466,7 @@ impl<'d> Case<'d, '_> {
                 Asked::Open(why) => unknown = Some(why),
             }
         }
-        match known.after_free(sites, limit, &mut |goal| self.ask(goal))? {
+        match known.after_free(sites, limit, self)? {
             AfterFree::Found(instance, schedule) => return Ok(known.witnessed(instance, schedule, instances)),
             AfterFree::Open(why) => unknown = unknown.or(Some(why)),
             AfterFree::Excluded | AfterFree::NoFree => {}
@@ -482,7 +488,7 @@ impl<'d> Case<'d, '_> {
     }
 
     /// Our own solver first, and Z3 for what that leaves.
-    fn ask(&mut self, goal: &Goal) -> Result<Asked, NeedsZ3> {
+    fn ask_now(&mut self, goal: &Goal) -> Result<Asked, NeedsZ3> {
         let known = self.known;
         let (performed, pending): (Vec<EventId>, Vec<EventId>) = (goal.performed().collect(), goal.pending().collect());
         let ending = Ending {

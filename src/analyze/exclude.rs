@@ -346,6 +346,9 @@ pub(super) fn first_not_refuted(
     })
 }
 
+/// Questions about many instances at once that failed, beyond those that did not, after which no more are asked.
+const MAX_FAILED: i32 = 2;
+
 /// What is asked about instances.
 pub(super) enum Question<'e> {
     /// Whether this one is infeasible.
@@ -359,7 +362,8 @@ pub(super) enum Question<'e> {
 /// Many instances have the second access in common, or the thread of it, and the thread of the first. If no feasible
 /// prefix brings b next before a thread has performed a, then b neither races with anything of that thread up to a, nor
 /// comes before it; and the same holds of what comes behind b, since each prefix with that has an earlier one that ends
-/// before b. So the last instances of a thread are asked about, for all.
+/// before b. So the last instances of a thread are asked about, for all; until that has failed too often, since it takes
+/// much larger windows than an instance does.
 pub(super) fn first_left(
     trace: &Trace,
     instances: &mut Vec<Instance>,
@@ -373,6 +377,8 @@ pub(super) fn first_left(
         asked += 1;
         asked <= limit && ask(question)
     };
+    // How often it held for all, less how often it did not.
+    let mut gained = 0;
     // Of the second access's thread so far, and the first one's: how many events that has performed by then.
     let mut performed: HashMap<(ThreadId, ThreadId), u32> = HashMap::new();
     let together = |&(a, b): &Instance, &(other, next): &Instance| b == next && trace.thread(a) == trace.thread(other);
@@ -385,13 +391,15 @@ pub(super) fn first_left(
             if trace.place(a) < *performed {
                 break;
             }
-            if number > 0 && a < b && std::mem::take(&mut may_ask_for_all) {
+            if number > 0 && a < b && gained > -MAX_FAILED && std::mem::take(&mut may_ask_for_all) {
                 let before = Ending {
                     performed: &[],
                     pending: &[b],
                     awaited: &[a],
                 };
-                if holds(Question::Without(before)) {
+                let hold_all = holds(Question::Without(before));
+                gained += if hold_all { 1 } else { -1 };
+                if hold_all {
                     *performed = trace.place(a) + 1;
                     break;
                 }

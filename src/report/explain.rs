@@ -108,6 +108,11 @@ impl Words<'_> {
             }
             Unknown::Instances => {
                 let open = instances.total.saturating_sub(instances.ordered + instances.locked);
+                if open == 0 {
+                    return "no instance is a race, but whether one is a use after free, the solvers were asked of the \
+                            nearest alone; --instances asks of more"
+                        .to_owned();
+                }
                 format!(
                     "neither order nor locks exclude up to {open} instances; the solvers tried only the nearest, and found \
                      no schedule; --instances tries more"
