@@ -1,6 +1,7 @@
 //! How a run ended.
 
 use super::error::{LINKER_FAILED, RunError};
+use super::signals::signal_name;
 use recorder_ring::{Flag, Ring};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -14,8 +15,9 @@ pub(crate) fn must_be_attached(ring: &Ring, ended: Option<ExitStatus>) -> Result
     if ring.has(Flag::Attached) {
         return Ok(());
     }
-    Err(match ended.and_then(|status| status.code()) {
-        Some(LINKER_FAILED) => RunError::NotLinked,
+    Err(match ended.map(|status| (status.code(), status.signal())) {
+        Some((Some(LINKER_FAILED), _)) => RunError::NotLinked,
+        Some((_, Some(signal))) => RunError::KilledBefore(signal_name(signal)),
         _ => RunError::NotAttached,
     })
 }

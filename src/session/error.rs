@@ -83,6 +83,12 @@ pub enum RunError {
         "the program ran, but did not load the recorder's runtime (a set-user-id program? a library path built into it?)"
     )]
     NotAttached,
+    /// The program was killed by a signal of this name before the runtime began.
+    #[error(
+        "the program was killed by {0} before anything was recorded: in a constructor of a library, or since it did not \
+         load the recorder's runtime"
+    )]
+    KilledBefore(String),
     /// The runtime does not know the program's C library.
     #[error(
         "the recorder does not know the program's C library; the message above says what differs, and docs/limits.md which versions are supported"

@@ -1,6 +1,9 @@
 /* A library that synchronizes in its constructor, before recording begins. */
+#include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -20,6 +23,8 @@ __attribute__((constructor)) static void construct(void)
     sem_post(&permits);
     pthread_mutex_lock(&lock);
     pthread_rwlock_rdlock(&shared);
+    /* As that of libgobject does. */
+    syscall(SYS_futex, &made, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
 }
 
 int part_use(void)

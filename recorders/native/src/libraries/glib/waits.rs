@@ -4,7 +4,7 @@
 use crate::events::modules;
 use crate::platform::real;
 use crate::runtime::guard::{RuntimeGuard, restore_errno};
-use crate::scheduling::thread::{Woken, while_busy};
+use crate::scheduling::thread::{Woken, slot, while_busy};
 use crate::scheduling::{baton, clocks};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicU32, AtomicUsize};
@@ -14,8 +14,12 @@ use libc::{c_int, c_long};
 static START: AtomicUsize = AtomicUsize::new(0);
 static END: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a call comes from GLib itself.
+/// Whether a call comes from GLib itself, in a thread that is known. (A library's constructor may make one before this
+/// runtime has begun.)
 pub fn is_own(pc: usize) -> bool {
+    if slot().is_null() {
+        return false;
+    }
     if END.load(Relaxed) == 0 {
         // Where nothing is found, the dynamic linker allocates: not what the program does, for whichever thread is first.
         while_busy(|| {
