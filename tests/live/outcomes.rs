@@ -27,6 +27,30 @@ fn events_come_as_recorded() {
     }
 }
 
+/// What a library makes of clocks and random numbers for its callers is what it was in the recorded run.
+#[test]
+fn seeds_of_libraries_are_the_recorded_ones() {
+    let program = Program::of("seeds", "seeds.c");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/programs/seeds_part.c");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-fPIC", "-shared", source, "-o", "seeds.so"]);
+    run(&program.folder, &mut gcc).unwrap().expect(&[0]).unwrap();
+    program.record(&[], &[]);
+    let analysis = run(&program.folder, witness().args(["analyze", "trace.bin"])).unwrap();
+    analysis.expect(&[66]).unwrap();
+    program.live(&["--attempts", "1"]).expect(&[66]).unwrap();
+}
+
+/// Descriptors that come with a message have the numbers that they had in the recorded run.
+#[test]
+fn received_descriptors_keep_their_numbers() {
+    let program = Program::of("received_descriptor", "received_descriptor.c");
+    program.record(&["--policy", "fifo"], &[]);
+    let analysis = run(&program.folder, witness().args(["analyze", "trace.bin"])).unwrap();
+    analysis.expect(&[66]).unwrap();
+    program.live(&["--attempts", "1"]).expect(&[66]).unwrap();
+}
+
 fn variants(name: &str) -> Program {
     let program = Program::of(name, "variants.c");
     program.record(&[], &["same"]);

@@ -89,6 +89,8 @@ pub trait Host: Sized + 'static {
     fn handles_signals(&self) -> bool;
     /// Whether a thread could appear that nobody creates in sight.
     fn threads_may_come(&self) -> bool;
+    /// Whether that thread could be the next.
+    fn may_come(&self, thread: u32) -> bool;
     /// Every thread waits for another one, for ever.
     fn deadlock(&self) -> !;
 

@@ -244,6 +244,13 @@ impl<T> Plan<T> {
             .and_then(|(_, step)| step.other)
     }
 
+    /// All steps, if a plan is followed, be they done or not. Whoever asks need not have the baton: no run changes what
+    /// its steps say.
+    pub fn steps(&self) -> impl Iterator<Item = Step> {
+        let followed = if self.is_followed() { self.len() } else { 0 };
+        (0..followed).map(|at| self.step(at))
+    }
+
     /// After the race, the thread that goes first, then the other one.
     pub(crate) fn next_after_race(&self) -> Option<&'static T> {
         self.first.iter().find_map(Cell::take)
@@ -428,7 +435,7 @@ impl<H: Host> Scheduler<H> {
             self.unblock(at, woken);
             return Some(self.ready.remove(self.ready.len() - 1));
         }
-        if self.outside.get() == self.gone.get() {
+        if self.outside.get() == self.gone.get() && !self.host.may_come(turn) {
             self.leave_or_end(Standing::Gone);
         }
         None

@@ -20,6 +20,7 @@ use libc::{
     c_char, c_int, c_short, c_uint, epoll_event, fd_set, iovec, mmsghdr, mode_t, msghdr, nfds_t, off_t, pollfd,
     signalfd_siginfo, sigset_t, sockaddr, socklen_t, ssize_t, timespec, timeval,
 };
+use std::vec::Vec;
 
 /// Records accesses of the first `len` bytes of a scattered buffer.
 fn spread(parts: *const iovec, count: usize, len: usize, access: impl Fn(*const c_void, usize)) {
@@ -153,14 +154,17 @@ fn sent(file: c_int, done: ssize_t, pc: usize) -> ssize_t {
     }
 }
 
-/// Two descriptors that were given out, as in the recorded run.
+/// The kernel has given out so many descriptors at once: they get the numbers that they had in the recorded run.
 ///
 /// # Safety
-/// Two valid numbers.
-unsafe fn both_as_recorded(ends: *mut c_int, pc: usize) {
-    let ends = ends.cast::<[c_int; 2]>();
-    // SAFETY: promised by the caller; the program's own may be unaligned.
-    unsafe { ends.write_unaligned(descriptor::both_as_recorded(ends.read_unaligned(), pc)) };
+/// They stand there, unaligned perhaps.
+unsafe fn all_as_recorded(files: *mut c_int, count: usize, pc: usize) {
+    let mut given: Vec<c_int> = memory::each(files, count).collect();
+    descriptor::all_as_recorded(&mut given, pc);
+    for (at, file) in given.into_iter().enumerate() {
+        // SAFETY: promised by the caller.
+        unsafe { files.add(at).write_unaligned(file) };
+    }
 }
 
 /// Whether this command of `fcntl` copies a descriptor.
@@ -210,6 +214,28 @@ fn described(message: *const msghdr, pc: usize) {
         writes(&raw const (*message).msg_controllen, size_of::<usize>(), pc);
         writes(&raw const (*message).msg_flags, size_of::<c_int>(), pc);
     }
+}
+
+/// The kernel has put control messages there: descriptors that came with one get the numbers that they had in the
+/// recorded run.
+///
+/// # Safety
+/// It has.
+unsafe fn controls(message: &msghdr, pc: usize) {
+    // SAFETY: headers and what follows them lie within the room that the kernel has filled.
+    unsafe {
+        let mut at = libc::CMSG_FIRSTHDR(message);
+        while let Some(header) = at.as_ref() {
+            if (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+                let room = header.cmsg_len.saturating_sub(libc::CMSG_LEN(0) as usize);
+                let (files, count) = (libc::CMSG_DATA(at).cast::<c_int>(), room / size_of::<c_int>());
+                all_as_recorded(files, count, pc);
+                memory::each(files, count).for_each(|file| channels::is_received(file, pc));
+            }
+            at = libc::CMSG_NXTHDR(message, at);
+        }
+    }
+    writes(message.msg_control, message.msg_controllen, pc);
 }
 
 /// What `poll` is asked about.
@@ -377,7 +403,7 @@ library! {
             let named = if message.msg_name.is_null() { 0 } else { most.min(message.msg_namelen as usize) };
             ports::arrives(message.msg_name.cast(), named, pc);
             writes(message.msg_name, named, pc);
-            writes(message.msg_control, message.msg_controllen, pc);
+            controls(message, pc);
             spread(message.msg_iov, message.msg_iovlen, amount(done), |to, len| got.lies(to, len, pc));
         }
     }
@@ -405,6 +431,7 @@ library! {
             let message = &*messages.add(at);
             channels::received(file, message.msg_len as usize, pc);
             described(&raw const message.msg_hdr, pc);
+            controls(&message.msg_hdr, pc);
             writes(&raw const message.msg_len, size_of::<c_uint>(), pc);
             let len = message.msg_len as usize;
             spread(message.msg_hdr.msg_iov, message.msg_hdr.msg_iovlen, len, |to, len| writes(to, len, pc));
@@ -540,13 +567,13 @@ library! {
         passes(event, size_of::<epoll_event>(), pc);
     } (result, pc) { if result == 0 { epoll::was_told(file, action, other, event); } }
     pipe(ends: *mut c_int) -> c_int, "rsi": system {} (result, pc) {
-        if result == 0 { both_as_recorded(ends, pc); channels::is_pipe([*ends, *ends.add(1)], true, pc); writes(ends, 8, pc); }
+        if result == 0 { all_as_recorded(ends, 2, pc); channels::is_pipe([*ends, *ends.add(1)], true, pc); writes(ends, 8, pc); }
     }
     pipe2(ends: *mut c_int, flags: c_int) -> c_int, "rdx": system {} (result, pc) {
-        if result == 0 { both_as_recorded(ends, pc); channels::is_pipe([*ends, *ends.add(1)], flags & libc::O_DIRECT == 0, pc); writes(ends, 8, pc); }
+        if result == 0 { all_as_recorded(ends, 2, pc); channels::is_pipe([*ends, *ends.add(1)], flags & libc::O_DIRECT == 0, pc); writes(ends, 8, pc); }
     }
     socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int, "r8": system {} (result, pc) {
-        if result == 0 { both_as_recorded(ends, pc); channels::is_pair([*ends, *ends.add(1)], kind & 0xf == libc::SOCK_STREAM, pc); writes(ends, 8, pc); }
+        if result == 0 { all_as_recorded(ends, 2, pc); channels::is_pair([*ends, *ends.add(1)], kind & 0xf == libc::SOCK_STREAM, pc); writes(ends, 8, pc); }
     }
     getcwd(to: *mut c_char, room: usize) -> *mut c_char, "rdx": slow {} (path, pc) {
         once::looks(Once::Folder, pc);

@@ -9,6 +9,7 @@ use crate::c_library::channels::shared::{self, Shared};
 use crate::platform::{memory, real, sys};
 use crate::runtime::accesses::{arrives, passes, returns_or_fails, writes};
 use crate::runtime::guard::save_errno;
+use crate::signals::notifications::{self, MESSAGES};
 use core::ffi::c_void;
 use libc::{c_char, c_int, c_long, c_short, c_uint, key_t, mq_attr, pollfd, sembuf, ssize_t, timespec};
 use std::vec::Vec;
@@ -131,6 +132,8 @@ library! {
     }
     mq_send(queue: c_int, from: *const c_char, len: usize, priority: c_uint) -> c_int, "r8": (patient attempt object) {
         passes(from, len, pc);
+        // Who has asked for it is told that a message has come.
+        notifications::begin(MESSAGES, pc);
         let object = shared::file(queue);
         shared::operates(object, pc);
         let attempt = || when(queue, libc::POLLOUT, || mq_send(queue, from, len, priority));
@@ -138,6 +141,7 @@ library! {
     mq_timedsend(queue: c_int, from: *const c_char, len: usize, priority: c_uint, limit: *const timespec) -> c_int, "r9": (patient attempt object) {
         passes(from, len, pc);
         passes(limit, size_of::<timespec>(), pc);
+        notifications::begin(MESSAGES, pc);
         let object = shared::file(queue);
         shared::operates(object, pc);
         let attempt = || when(queue, libc::POLLOUT, || mq_timedsend(queue, from, len, priority, limit));

@@ -21,6 +21,7 @@ mod limits;
 pub mod loader;
 mod mappings;
 mod math;
+mod notifications;
 mod numbers;
 mod paths;
 mod ports;

@@ -2,7 +2,7 @@
 
 use crate::c_library::channels;
 use crate::c_library::channels::descriptor::as_recorded;
-use crate::events::children;
+use crate::events::agents::CHILDREN;
 use crate::events::modules;
 use crate::platform::sys;
 use crate::runtime::accesses::{passes, writes};
@@ -27,7 +27,7 @@ library! {
         if file >= 0 { channels::is_other(file, pc); }
     }
     pidfd_send_signal(file: c_int, signal: c_int, info: *const c_void, flags: c_uint) -> c_int, "r8": (slow file) {
-        children::tells(pc);
+        CHILDREN.tells(pc);
     } (result, pc) {}
     getpriority(which: c_uint, who: id_t) -> c_int, "rdx": quick { let who = actual(who as pid_t) as id_t; } (result, pc) {}
     setpriority(which: c_uint, who: id_t, priority: c_int) -> c_int, "rcx": quick {

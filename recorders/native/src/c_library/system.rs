@@ -2,7 +2,7 @@
 
 use crate::c_library::channels::descriptor::as_recorded;
 use crate::c_library::channels::{self, attributes, names};
-use crate::runtime::accesses::{arrives, comes, passes, reads, returns, writes};
+use crate::runtime::accesses::{arrives, comes, passes, reads, returns, returns_to_anyone, writes};
 use crate::runtime::process_numbers;
 use crate::scheduling::{clocks, plan};
 use crate::signals::waited_for;
@@ -12,8 +12,8 @@ use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ptr;
 use libc::{
-    c_char, c_int, c_long, c_uint, clock_t, clockid_t, id_t, idtype_t, itimerspec, itimerval, pid_t, rusage, siginfo_t,
-    sigset_t, socklen_t, stat as FileState, sysinfo as SystemState, time_t, timespec, timeval, tm, tms, utsname,
+    c_char, c_int, c_long, c_uint, clock_t, clockid_t, id_t, idtype_t, itimerspec, pid_t, rusage, siginfo_t, sigset_t,
+    socklen_t, stat as FileState, sysinfo as SystemState, time_t, timespec, timeval, tm, tms, utsname,
 };
 use recorder_ring::Record;
 
@@ -121,9 +121,11 @@ library! {
         now = clocks::corrected_second(now);
         if !to.is_null() { to.write(now); }
         comes(to, size_of::<time_t>(), pc);
-        now = returns(now, pc);
+        now = returns_to_anyone(now, pc);
+        // Where only the result is fed.
+        if !to.is_null() { to.write(now); }
     }
-    clock() -> clock_t, "rdi": quick {} (now, pc) { now = returns(now, pc); }
+    clock() -> clock_t, "rdi": system {} (now, pc) { now = returns_to_anyone(now, pc); }
     rand() -> c_int, "rdi": quick {} (value, pc) { value = returns(value.into(), pc) as c_int; }
     random() -> c_long, "rdi": quick {} (value, pc) { value = returns(value, pc); }
     lrand48() -> c_long, "rdi": quick {} (value, pc) { value = returns(value, pc); }
@@ -132,14 +134,14 @@ library! {
         writes(seed, size_of::<c_uint>(), pc);
     }
     drand48() -> f64, "rdi": quick {} (value, pc) { value = f64::from_bits(returns(value.to_bits() as i64, pc) as u64); }
-    arc4random() -> c_uint, "rdi": quick {} (value, pc) { value = returns(value.into(), pc) as c_uint; }
-    arc4random_uniform(end: c_uint) -> c_uint, "rsi": quick {} (value, pc) { value = returns(value.into(), pc) as c_uint; }
+    arc4random() -> c_uint, "rdi": system {} (value, pc) { value = returns_to_anyone(value.into(), pc) as c_uint; }
+    arc4random_uniform(end: c_uint) -> c_uint, "rsi": system {} (value, pc) { value = returns_to_anyone(value.into(), pc) as c_uint; }
     arc4random_buf(to: *mut c_void, len: usize) -> (), "rdx": quick {} (nothing, pc) { comes(to, len, pc); }
-    times(to: *mut tms) -> clock_t, "rsi": system {} (now, pc) { if now != -1 { comes(to, size_of::<tms>(), pc); } now = returns(now, pc); }
+    times(to: *mut tms) -> clock_t, "rsi": system {} (now, pc) { if now != -1 { comes(to, size_of::<tms>(), pc); } now = returns_to_anyone(now, pc); }
     sysinfo(to: *mut SystemState) -> c_int, "rsi": system {} (result, pc) {
         if result == 0 { comes(to, size_of::<SystemState>(), pc); }
     }
-    sched_getcpu() -> c_int, "rdi": quick {} (value, pc) { value = returns(value.into(), pc) as c_int; }
+    sched_getcpu() -> c_int, "rdi": system {} (value, pc) { value = returns_to_anyone(value.into(), pc) as c_int; }
     localtime_r(from: *const time_t, to: *mut tm) -> *mut tm, "rdx": slow { reads(from, size_of::<time_t>(), pc); } (result, pc) {
         date(result, pc, writes);
     }
@@ -164,12 +166,6 @@ library! {
     timegm(time: *mut tm) -> time_t, "rsi": quick { reads(time, NAMED_DAY, pc); } (seconds, pc) {
         if seconds != -1 { date(time, pc, writes); }
     }
-    getitimer(which: c_int, to: *mut itimerval) -> c_int, "rdx": system {} (result, pc) {
-        if result == 0 { comes(to, size_of::<itimerval>(), pc); }
-    }
-    setitimer(which: c_int, new: *const itimerval, old: *mut itimerval) -> c_int, "rcx": system {
-        passes(new, size_of::<itimerval>(), pc);
-    } (result, pc) { if result == 0 { comes(old, size_of::<itimerval>(), pc); } }
     timerfd_create(clock: c_int, flags: c_int) -> c_int, "rdx": system {} (file, pc) {
         file = as_recorded(file, pc);
         if file >= 0 { channels::is_counter(file, pc); }

@@ -9,8 +9,8 @@
 //!
 //! All state here belongs to the holder of the baton.
 
+pub mod agents;
 mod calls;
-pub mod children;
 mod heap;
 pub mod heard;
 pub mod images;

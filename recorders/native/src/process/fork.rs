@@ -6,7 +6,7 @@
 //! allocated before are memory that was always there.
 
 use crate::c_library::{at_exit, channels, loader};
-use crate::events::{children, images, in_vain, lock, modules, moment, once, pending};
+use crate::events::{agents, images, in_vain, lock, modules, moment, once, pending};
 use crate::platform::sys;
 use crate::pthread::keys;
 use crate::runtime::guard::RuntimeGuard;
@@ -144,7 +144,7 @@ fn start_over(thread: &'static Thread, path: RingPath, settings: Settings) {
     at_exit::start_over();
     moment::start_over();
     once::start_over();
-    children::start_over();
+    agents::start_over();
     images::start_over();
     modules::start_over();
     pthread::robust::start_over();

@@ -6,6 +6,7 @@ use crate::platform::{memory, sys};
 use crate::runtime::guard::{Above, RuntimeGuard};
 use crate::scheduling::baton::Process;
 use crate::scheduling::recording::RING;
+use crate::scheduling::register;
 use crate::scheduling::thread::Thread;
 use crate::scheduling::{clocks, fast_path, plan};
 use crate::signals::outside::Place;
@@ -161,6 +162,10 @@ impl Host for Process {
 
     fn threads_may_come(&self) -> bool {
         notifications::may_come()
+    }
+
+    fn may_come(&self, thread: u32) -> bool {
+        notifications::may_come() && register::next_uncreated() == Some(thread)
     }
 
     fn deadlock(&self) -> ! {

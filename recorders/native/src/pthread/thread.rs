@@ -1,6 +1,7 @@
 //! Threads: their beginning and their end.
 
 use super::{failed_join, fibers, mutex, stack};
+use crate::events::agents::SYSTEM;
 use crate::events::variable::SEQUENTIALLY_CONSISTENT;
 use crate::events::{images, modules, pending, variable};
 use crate::platform::export::export;
@@ -88,7 +89,7 @@ fn take_identity(thread: &'static Thread, index: u32) {
 /// A thread appeared that `pthread_create` did not make. It is inside the runtime afterwards.
 pub fn adopt() -> &'static Thread {
     let thread = &Thread::allocate(1)[0];
-    take_identity(thread, register::new_index());
+    take_identity(thread, register::index_of_uncreated());
     thread.detached.set(true);
     regain(thread);
     REGISTER.alive.set(REGISTER.alive.get() + 1);
@@ -99,6 +100,8 @@ pub fn adopt() -> &'static Thread {
     pending::push(Record::Begin {
         os_id: thread.os_id.load(Relaxed) as u32,
     });
+    // The C library made it for what the program has had the system tell it, perhaps.
+    SYSTEM.hears(0);
     thread
 }
 

@@ -80,8 +80,16 @@ pub fn comes<T>(to: *const T, len: usize, pc: usize) {
 
 /// What a call returned that came from outside of the program: recorded, and along a plan what it returned then.
 pub fn returns(value: i64, pc: usize) -> i64 {
+    match modules::is_instrumented(pc) {
+        true => returns_to_anyone(value, pc),
+        false => value,
+    }
+}
+
+/// As [`returns`], also to libraries, which may ask on their callers' behalf.
+pub fn returns_to_anyone(value: i64, pc: usize) -> i64 {
     let thread = slot();
-    if !modules::is_instrumented(pc) || thread.is_null() {
+    if thread.is_null() {
         return value;
     }
     // SAFETY: a slot holds a thread, which lives for ever.

@@ -7,7 +7,9 @@ use core::ptr;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, pthread_t};
+use recorder_ring::plan::kind;
 use recorder_scheduler::thread::Reset;
+use std::vec::Vec;
 
 pub static REGISTER: Register = Register {
     known: [const { Cell::new(ptr::null()) }; BUCKETS],
@@ -120,7 +122,33 @@ pub fn all() -> impl Iterator<Item = &'static Thread> {
 
 static NEXT_INDEX: AtomicU32 = AtomicU32::new(0);
 
-/// The number of a thread that nobody created, or of the first.
+/// How many threads have come that nobody created.
+static UNCREATED: AtomicU32 = AtomicU32::new(0);
+
+/// The threads of a plan, but for the first, that begin though none creates them.
+fn uncreated() -> Vec<u32> {
+    let steps = || SCHEDULER.plan().steps();
+    let forks = steps().filter(|step| step.kind == kind::FORK);
+    let created: Vec<u32> = forks.filter_map(|step| step.other).collect();
+    let begun = steps().filter(|step| step.kind == kind::BEGIN).map(|step| step.thread);
+    begun
+        .filter(|thread| *thread > 0 && !created.contains(thread))
+        .collect()
+}
+
+/// The number of the next one that comes, along a plan.
+pub fn next_uncreated() -> Option<u32> {
+    uncreated().get(UNCREATED.load(Relaxed) as usize).copied()
+}
+
+/// The number of a thread that nobody created.
+pub fn index_of_uncreated() -> u32 {
+    let number = UNCREATED.fetch_add(1, Relaxed);
+    let planned = uncreated().get(number as usize).copied();
+    planned.inspect(|index| taken(*index)).unwrap_or_else(new_index)
+}
+
+/// The next number.
 pub fn new_index() -> u32 {
     NEXT_INDEX.fetch_add(1, Relaxed)
 }
@@ -134,11 +162,16 @@ pub fn threads_so_far() -> u32 {
 pub fn index_of_child(creator: &Thread) -> u32 {
     match SCHEDULER.plan().next_child(creator) {
         Some(index) => {
-            NEXT_INDEX.fetch_max(index + 1, Relaxed);
+            taken(index);
             index
         }
         None => new_index(),
     }
+}
+
+/// A plan has given out that number.
+fn taken(index: u32) {
+    NEXT_INDEX.fetch_max(index + 1, Relaxed);
 }
 
 /// There is no such thread after all. Another one may have taken the next number meanwhile; then this one is lost.
@@ -149,4 +182,5 @@ pub fn give_index_back(index: u32) {
 /// In a forked child, whose only thread has number 0.
 pub fn start_numbers_over() {
     NEXT_INDEX.store(1, Relaxed);
+    UNCREATED.store(0, Relaxed);
 }

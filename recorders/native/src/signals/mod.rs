@@ -15,9 +15,10 @@ pub mod outside;
 mod overflows;
 mod sent;
 
+use crate::events::agents::CHILDREN;
 use crate::events::moment::Moment;
 use crate::events::once::{self, Once};
-use crate::events::{children, modules, pending};
+use crate::events::{modules, pending};
 use crate::platform::export::export;
 use crate::platform::{real, sys};
 use crate::runtime::guard::{RuntimeGuard, leave_again};
@@ -38,7 +39,7 @@ use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize};
 use libc::{c_int, c_long, pid_t, pthread_t, sigaction as Action, siginfo_t, sigset_t, sigval, ucontext_t};
-use recorder_ring::plan::Signal;
+use recorder_ring::plan::{Signal, kind};
 use recorder_scheduler::{Handled, Intent};
 
 const SIGNALS: usize = 65;
@@ -301,7 +302,21 @@ pub fn take_those_of_plan(inside: &RuntimeGuard, place: Place, afterwards: After
 /// Whether a signal that the program sent to the thread, which is blocked, will interrupt its wait: the thread has put
 /// it off and is about to look up, or the kernel has woken it for that. The caller has locked the scheduler.
 pub fn is_on_its_way(thread: &Thread) -> bool {
-    thread.deferred.load(Acquire) != 0 || sent::may_come_to(thread) && !sys::sleeps(thread.os_id.load(Relaxed))
+    thread.deferred.load(Acquire) != 0
+        || sent::may_come_to(thread) && !sys::sleeps(thread.os_id.load(Relaxed))
+        || notifications::are_under_way() && handles_next(thread)
+}
+
+/// Whether a plan has the thread begin to handle a signal next.
+fn handles_next(thread: &Thread) -> bool {
+    let next = SCHEDULER.plan().steps_of(thread.index.get()).next();
+    next.is_some_and(|(_, step)| {
+        let is_begun = |handler: &Handler| match handler.code.load(Relaxed) {
+            0 => false,
+            code => step.matches(kind::ATOMIC_LOAD, code as u64),
+        };
+        HANDLERS.iter().any(is_begun)
+    })
 }
 
 /// Runs the program's handler. Whether there is one still.
@@ -728,7 +743,7 @@ fn send(signal: c_int, to: To, pc: usize, call: impl FnOnce() -> c_int) -> c_int
         To::Caller => None,
         To::Others => {
             if signal != 0 {
-                children::tells(pc);
+                CHILDREN.tells(pc);
             }
             None
         }

@@ -1,24 +1,10 @@
 //! Notifications that glibc brings by a thread of its own: that a timer has run down, that a message has come, that input
 //! and output are done. Nobody creates that thread in sight, and it may end any wait.
 
-use core::ffi::c_void;
-use core::ptr;
+use crate::events::agents::SYSTEM;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
-use libc::{aiocb, c_int, clockid_t, mqd_t, sigevent};
-
-mod library {
-    use super::{aiocb, c_int, c_void, clockid_t, mqd_t, sigevent};
-
-    crate::platform::real::real! {
-        fn timer_create(clock: clockid_t, event: *mut sigevent, timer: *mut c_void) -> c_int;
-        fn mq_notify(queue: mqd_t, event: *const sigevent) -> c_int;
-        fn aio_read(block: *mut aiocb) -> c_int;
-        fn aio_write(block: *mut aiocb) -> c_int;
-        fn aio_fsync(how: c_int, block: *mut aiocb) -> c_int;
-        fn lio_listio(mode: c_int, list: *const *mut aiocb, count: c_int, event: *mut sigevent) -> c_int;
-    }
-}
+use libc::{c_int, sigevent, siginfo_t};
 
 /// Whether the program has ever asked for one.
 static ASKED_FOR: AtomicBool = AtomicBool::new(false);
@@ -28,82 +14,53 @@ pub fn may_come() -> bool {
     ASKED_FOR.load(Relaxed)
 }
 
-/// # Safety
-/// Null, or what the program wants done.
-unsafe fn note(event: *const sigevent) {
-    // SAFETY: promised by the caller.
-    if !event.is_null() && unsafe { (*event).sigev_notify } == libc::SIGEV_THREAD {
+/// The program says what it wants done.
+pub fn are_asked_for(event: &sigevent) {
+    if event.sigev_notify == libc::SIGEV_THREAD {
         ASKED_FOR.store(true, Relaxed);
     }
 }
 
-/// # Safety
-/// The program's own request.
-unsafe fn note_of(block: *const aiocb) {
-    if !block.is_null() {
-        // SAFETY: promised by the caller.
-        unsafe { note(ptr::addr_of!((*block).aio_sigevent)) };
-    }
+/// Whether a timer was ever set, or something like it, so that a signal may be under way that no thread sends.
+static UNDER_WAY: AtomicBool = AtomicBool::new(false);
+
+/// Whether that may be so.
+pub fn are_under_way() -> bool {
+    UNDER_WAY.load(Relaxed)
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn timer_create(clock: clockid_t, event: *mut sigevent, timer: *mut c_void) -> c_int {
-    // SAFETY: the program's own arguments, here and below.
-    unsafe {
-        note(event);
-        library::timer_create(clock, event, timer)
-    }
+/// The calling thread is about to have the system tell the program something about this later on.
+pub fn begin(matter: u64, pc: usize) {
+    UNDER_WAY.store(true, Relaxed);
+    SYSTEM.tells_about(matter, pc);
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn mq_notify(queue: mqd_t, event: *const sigevent) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        note(event);
-        library::mq_notify(queue, event)
-    }
+/// What a timer of the program's own is among [`SYSTEM`]'s matters, by its number.
+pub fn timer(number: c_int) -> u64 {
+    1 << 32 | u64::from(number as u32)
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn aio_read(block: *mut aiocb) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        note_of(block);
-        library::aio_read(block)
-    }
+/// The same of one of the three that each process has.
+pub fn interval_timer(which: c_int) -> u64 {
+    2 << 32 | u64::from(which as u32)
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn aio_write(block: *mut aiocb) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        note_of(block);
-        library::aio_write(block)
-    }
-}
+/// That a message has come.
+pub const MESSAGES: u64 = 3 << 32;
 
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn aio_fsync(how: c_int, block: *mut aiocb) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        note_of(block);
-        library::aio_fsync(how, block)
-    }
-}
+/// That input or output is done.
+pub const INPUT_AND_OUTPUT: u64 = 4 << 32;
 
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn lio_listio(
-    mode: c_int,
-    list: *const *mut aiocb,
-    count: c_int,
-    event: *mut sigevent,
-) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        note(event);
-        for place in 0..usize::try_from(count).unwrap_or(0) {
-            note_of(list.add(place).read());
-        }
-        library::lio_listio(mode, list, count, event)
+/// Which of these a signal is about; `None` if the system did not send it because the program had told it to.
+pub fn matter(info: &siginfo_t) -> Option<u64> {
+    match (info.si_code, info.si_signo) {
+        // SAFETY: the timer's number stands where that of a sender does.
+        (libc::SI_TIMER, _) => Some(timer(unsafe { info.si_pid() })),
+        (libc::SI_MESGQ, _) => Some(MESSAGES),
+        (libc::SI_ASYNCIO, _) => Some(INPUT_AND_OUTPUT),
+        (libc::SI_KERNEL, libc::SIGALRM) => Some(interval_timer(libc::ITIMER_REAL as c_int)),
+        (libc::SI_KERNEL, libc::SIGVTALRM) => Some(interval_timer(libc::ITIMER_VIRTUAL as c_int)),
+        (libc::SI_KERNEL, libc::SIGPROF) => Some(interval_timer(libc::ITIMER_PROF as c_int)),
+        _ => None,
     }
 }

@@ -3,11 +3,11 @@
 //! Of a signal that waits already, the kernel keeps one: the first send is the cause of the handler's run, and those
 //! that came before it was taken are the same signal. The real-time signals queue up.
 
-use crate::events::children;
+use crate::events::agents::{CHILDREN, SYSTEM};
 use crate::events::moment::Moment;
 use crate::platform::sys;
 use crate::scheduling::thread::Thread;
-use crate::signals::outside;
+use crate::signals::{notifications, outside};
 use core::cell::UnsafeCell;
 use core::ptr;
 use core::sync::atomic::AtomicU64;
@@ -109,11 +109,15 @@ pub fn changed(signal: c_int) {
 
 /// The running thread handles a signal that it took from the kernel when so many had been sent.
 pub fn handles(thread: &Thread, info: &siginfo_t, when: u64, pc: usize) {
+    if let Some(matter) = notifications::matter(info) {
+        SYSTEM.hears_about(matter, pc);
+        return;
+    }
     // SAFETY: a signal that a process sent says which.
     if info.si_code > 0 || unsafe { info.si_pid() } != sys::process_id() {
         if outside::is_from_outside(info) {
             // A child may have sent it, or ended.
-            children::hears(pc);
+            CHILDREN.hears(pc);
         }
         return;
     }
@@ -131,8 +135,9 @@ pub fn handles(thread: &Thread, info: &siginfo_t, when: u64, pc: usize) {
 pub fn waited_for(thread: &Thread, signal: c_int, pc: usize) -> bool {
     let is_own = takes(signal, &[Receiver::PROCESS, Receiver::thread(thread)], count(), pc);
     if !is_own {
-        // From a child, perhaps.
-        children::hears(pc);
+        // From a child, perhaps, or a timer.
+        CHILDREN.hears(pc);
+        SYSTEM.hears(pc);
     }
     is_own
 }

@@ -19,6 +19,7 @@ use libc::c_int;
 use recorder_ring::Record;
 use recorder_ring::plan::kind;
 use recorder_scheduler::intent::{Access, CLOSING, Intent};
+use std::vec::Vec;
 
 /// Descriptors from here on are not followed.
 pub const MOST_FILES: usize = 1 << 16;
@@ -192,19 +193,19 @@ pub fn as_recorded(file: c_int, pc: usize) -> c_int {
     moved(file, recorded(file, pc))
 }
 
-/// The same of two that were given out at once.
-pub fn both_as_recorded(files: [c_int; 2], pc: usize) -> [c_int; 2] {
-    let [mut first, mut second] = files;
-    let wanted = files.map(|file| recorded(file, pc));
-    // What the first one is to be, the second one may be now. Never both: the second one has the larger number.
-    if wanted[0] == second {
-        second = moved(second, wanted[1]);
-        first = moved(first, wanted[0]);
-    } else {
-        first = moved(first, wanted[0]);
-        second = moved(second, wanted[1]);
+/// The same of those that were given out at once.
+pub fn all_as_recorded(files: &mut [c_int], pc: usize) {
+    let wanted: Vec<c_int> = files.iter().map(|&file| recorded(file, pc)).collect();
+    // What one is to be, another one may be for now.
+    let mut is_over = false;
+    while !is_over {
+        is_over = true;
+        for (file, &wanted) in files.iter_mut().zip(&wanted) {
+            let before = *file;
+            *file = moved(before, wanted);
+            is_over &= *file == before;
+        }
     }
-    [first, second]
 }
 
 /// The number that was given out in the recorded run.

@@ -26,7 +26,7 @@ pub mod queue;
 pub mod shared;
 pub mod sockets;
 
-use crate::events::{children, images, pending, variable};
+use crate::events::{agents, images, pending, variable};
 use crate::platform::hash::{Build, Table};
 use crate::platform::memory::NOBODYS;
 use crate::platform::sys;
@@ -257,7 +257,7 @@ fn put(queue: Option<u32>, bytes: usize, pc: usize) {
     with(queue, |number, queue| {
         queue.put(number, bytes, pc);
         if leads_to_children(number) {
-            children::tells(pc);
+            agents::CHILDREN.tells(pc);
         }
         stays = number != SOCKETS && !queue.leads_outside() && recording::is_alone();
     });
@@ -337,7 +337,7 @@ pub fn received(from: c_int, bytes: usize, pc: usize) -> bool {
         with(from, |number, queue| {
             let is_known = queue.are_own(bytes);
             if leads_to_children(number) && (bytes == 0 || !is_known) {
-                children::hears(pc);
+                agents::CHILDREN.hears(pc);
             }
             are_own = is_known && number >= CHANNELS.shared.get();
         });
@@ -502,13 +502,13 @@ pub fn starts_child(pc: usize) {
     // SAFETY: as in `with`.
     let known = unsafe { &*CHANNELS.queues.get() }.len();
     CHANNELS.shared.set(known.max(LAST_THAT_IS_THERE as usize + 1) as u32);
-    children::tells(pc);
+    agents::CHILDREN.tells(pc);
     put(Some(CHILDREN), 0, pc);
 }
 
 /// It was told how a child ended: since it was told to, perhaps.
 pub fn child_ended(pc: usize) {
-    children::hears(pc);
+    agents::CHILDREN.hears(pc);
     with(Some(CHILDREN), |number, queue| queue.take(number, Amount::All, pc));
 }
 
@@ -529,6 +529,12 @@ pub fn polls(file: c_int, pc: usize) {
 /// It has opened a file by a name.
 pub fn is_opened(file: c_int, pc: usize) {
     set(file, found_in_system(file, true));
+    opened(file, pc);
+}
+
+/// It has received a new descriptor, of what anybody may have.
+pub fn is_received(file: c_int, pc: usize) {
+    set(file, File::Unknown);
     opened(file, pc);
 }
 
