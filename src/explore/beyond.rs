@@ -1,7 +1,7 @@
 //! What a program may do that no run of it shows, by the functions that it takes from libraries.
 //!
 //! A thread's history is what is recorded of it. A function of a library that is not instrumented may keep something
-//! that another thread's call left there (`strtok`, `getenv`, a file's position), and then what it returns depends on
+//! that another thread's call left there (`getenv`, `localtime`, a file's position), and then what it returns depends on
 //! more than that. So *exhausted* is said only of programs that call nothing but what is listed here: functions that
 //! the recorder takes the place of, and those that keep nothing from one call to the next but what they were given, or
 //! what only goes out.

@@ -7,6 +7,7 @@ use super::library::{length, reads_text, writes_text};
 use crate::platform::export::export;
 use crate::platform::real;
 use crate::runtime::accesses::{reads, writes};
+use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::ptr;
 use libc::{c_char, c_int};
@@ -307,7 +308,23 @@ unsafe extern "C-unwind" fn checked_fill(to: *mut u8, byte: c_int, len: usize, r
     }
 }
 
+/// Where `strtok` goes on, for all threads.
+struct Rest(UnsafeCell<*mut c_char>);
+
+// SAFETY: as unsafe as `strtok`.
+unsafe impl Sync for Rest {}
+
+/// A report of a race names it.
+#[unsafe(no_mangle)]
+static rest_of_strtok: Rest = Rest(UnsafeCell::new(ptr::null_mut()));
+
+unsafe extern "C-unwind" fn tokens(text: *mut c_char, set: *const c_char, pc: usize) -> *mut c_char {
+    // SAFETY: the program's own arguments.
+    unsafe { strtok_r::body(text, set, rest_of_strtok.0.get(), pc) }
+}
+
 export! {
+    strtok = tokens, "rdx";
     strdup = duplicate, "rsi";
     strndup = duplicate_part, "rdx";
     __strdup = duplicate, "rsi";
