@@ -104,16 +104,31 @@ fn risen(place: usize, rise: u32) -> u32 {
     ((place as u64 * u64::from(rise)) >> FRACTION) as u32
 }
 
-/// The least of some numbers, where it rises so fast, and the bits that all are beyond it in; none if these are more than
-/// there are.
-fn frame(numbers: &[u32], rise: u32) -> Option<(u32, u32)> {
-    let (mut least, mut most) = (i64::MAX, i64::MIN);
-    for (place, &number) in numbers.iter().enumerate() {
-        let beyond = i64::from(number) - i64::from(risen(place, rise));
-        (least, most) = (least.min(beyond), most.max(beyond));
+/// Between the numbers below zero and the others, if there are as many of each.
+const AMID: u32 = 1 << (u32::BITS - 1);
+
+/// Changes each of a block's numbers, given how much more the least is there.
+#[inline]
+fn each_risen(numbers: &mut [u32], rise: u32, change: impl Fn(u32, u32) -> u32) {
+    let mut risen = 0_u64;
+    for number in numbers {
+        *number = change(*number, (risen >> FRACTION) as u32);
+        risen += u64::from(rise);
     }
-    let width = u64::BITS - (most.wrapping_sub(least) as u64).leading_zeros();
-    (width <= u32::BITS).then_some((least as u32, width))
+}
+
+/// Takes the least of some numbers from each. Returns it, and how many bits they have then.
+#[inline]
+fn lower(numbers: &mut [u32]) -> (u32, u32) {
+    let least = numbers.iter().fold(u32::MAX, |least, &number| least.min(number));
+    numbers.iter_mut().for_each(|number| *number -= least);
+    (least, width_of(numbers.iter().fold(0, |all, number| all | number)))
+}
+
+/// The bits of a number.
+#[inline]
+fn width_of(number: u32) -> u32 {
+    u32::BITS - number.leading_zeros()
 }
 
 /// Writes numbers of so many bits one behind the other, in groups of which each is put together in one word: `GROUP` of
@@ -159,23 +174,49 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
     /// Goes on by one number.
     #[inline]
     pub fn push(&mut self, number: T) {
-        let place = self.len % BLOCK;
-        if place == 0 || self.is_ended {
-            self.begin(number.into());
-        }
-        if self.bytes.len() < self.next + NUMBER + WORD {
-            self.grow(1);
-        }
-        self.bytes[self.next..][..NUMBER].copy_from_slice(&number.into().to_le_bytes());
+        let number = number.into();
+        let Some(room) = self.room() else {
+            return self.push_first(number);
+        };
+        *room = number.to_le_bytes();
         self.next += NUMBER;
         self.len += 1;
-        if place + 1 == BLOCK {
+        if self.len.is_multiple_of(BLOCK) {
             self.pack_last();
         }
     }
 
+    /// Room for the next number: none, if there is none behind it to be read at once. So there is none behind a block that
+    /// is packed.
+    #[inline]
+    fn room(&mut self) -> Option<&mut [u8; NUMBER]> {
+        let room: &mut [u8; NUMBER + WORD] = self.bytes.get_mut(self.next..)?.first_chunk_mut()?;
+        room.first_chunk_mut()
+    }
+
+    /// Goes on by a number for which there is no room yet.
+    #[cold]
+    fn push_first(&mut self, number: u32) {
+        if self.len.is_multiple_of(BLOCK) || self.is_ended {
+            self.begin(number);
+        }
+        if self.room().is_none() {
+            self.grow(1);
+        }
+        self.push(number.into());
+    }
+
     /// Goes on by the same number so many times.
+    #[inline]
     pub fn push_many(&mut self, number: T, times: usize) {
+        match times {
+            0 => {}
+            1 => self.push(number),
+            _ => self.push_several(number, times),
+        }
+    }
+
+    fn push_several(&mut self, number: T, times: usize) {
         let bytes = number.into().to_le_bytes();
         let mut left = times;
         while left > 0 {
@@ -251,37 +292,36 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
         let Some(block) = self.blocks.last_mut() else { return };
         let (at, count) = (block.at(), (self.len - 1) % BLOCK + 1);
         let mut numbers = [0; BLOCK];
-        let whole = self.bytes[at..].chunks_exact(NUMBER);
-        for (number, bytes) in numbers.iter_mut().zip(whole).take(count) {
+        let whole = self.bytes[at..][..count * NUMBER].chunks_exact(NUMBER);
+        for (number, bytes) in numbers.iter_mut().zip(whole) {
             *number = bytes.try_into().map_or(0, u32::from_le_bytes);
         }
-        let there = &numbers[..count];
-        let (mut least, mut most) = (u32::MAX, 0);
-        for &number in there {
-            (least, most) = (least.min(number), most.max(number));
-        }
-        let (mut width, mut rise) = (u32::BITS - (most - least).leading_zeros(), 0);
+        let there = &mut numbers[..count];
+        let (first, last) = (there[0], there[count - 1]);
+        let (mut least, mut width) = lower(there);
+        let mut rise = 0;
         // Numbers that rise are least at first and most at last.
-        if let [first, .., last] = *there
-            && (first, last) == (least, most)
+        if width > 1
+            && first == least
+            && width_of(last - least) == width
             && let Ok(steady) = u32::try_from((u64::from(last - first) << FRACTION) / (count as u64 - 1))
-            && let Some((lower, fewer)) = frame(there, steady).filter(|&(_, fewer)| fewer < width)
         {
-            (least, width, rise) = (lower, fewer, steady);
+            let mut beyond = numbers;
+            let there = &mut beyond[..count];
+            each_risen(there, steady, |number, risen| {
+                number.wrapping_sub(risen).wrapping_add(AMID)
+            });
+            let (lower, fewer) = lower(there);
+            if fewer < width {
+                numbers = beyond;
+                (least, width, rise) = (least.wrapping_add(lower).wrapping_sub(AMID), fewer, steady);
+            }
         }
         *block = Block {
-            first: numbers[0],
+            first,
             rise,
             ..Block::new(at, least, width)
         };
-        let beyond = &mut numbers[..count];
-        beyond
-            .iter_mut()
-            .for_each(|number| *number = number.wrapping_sub(least));
-        if rise > 0 {
-            let steps = beyond.iter_mut().enumerate();
-            steps.for_each(|(place, number)| *number = number.wrapping_sub(risen(place, rise)));
-        }
         // Behind the last number are zeros, up to the end of its group, too.
         let mut packed = [0; BLOCK * NUMBER + WORD];
         match width {
@@ -627,8 +667,7 @@ impl<T: Copy + From<u32> + Into<u32>> Cursor<'_, T> {
             .iter_mut()
             .for_each(|number| *number = number.wrapping_add(least));
         if block.rise > 0 {
-            let steps = numbers.iter_mut().enumerate();
-            steps.for_each(|(place, number)| *number = number.wrapping_add(risen(place, block.rise)));
+            each_risen(numbers, block.rise, u32::wrapping_add);
         }
         self.block = number;
     }
