@@ -5,7 +5,7 @@
 
 use crate::marked::Marked;
 use crate::recording::Recording;
-use columns::Excerpt;
+use columns::Unpacked;
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 use trace_format::{EventId, ObjectId, Op, ThreadId, WaitOutcome};
@@ -52,7 +52,7 @@ pub(crate) struct Facts {
 pub(crate) struct Walk<'t> {
     facts: Facts,
     /// By thread: the events that the recording lists and this walk has not seen.
-    left: Vec<Excerpt<'t, EventId>>,
+    left: Vec<Unpacked<'t, EventId>>,
     /// By thread: whether one of them was an end.
     ended: Vec<bool>,
     foreign_unlock: bool,
@@ -73,7 +73,7 @@ impl<'t> Walk<'t> {
                 deciding: Marked::with_room_for(recording.events()),
                 ..Facts::default()
             },
-            left: all.map(|thread| recording.program_order(thread)).collect(),
+            left: all.map(|thread| recording.program_order(thread).unpacked()).collect(),
             ended: vec![false; threads],
             foreign_unlock: recording.tables().meta.foreign_unlock,
             locks: Locks::default(),
@@ -158,7 +158,7 @@ impl<'t> Walk<'t> {
     /// # Panics
     /// If the recording lists further ones.
     pub(crate) fn end(self, recording: &dyn Recording) -> Facts {
-        assert!(self.left.iter().all(Excerpt::is_empty));
+        assert!(self.left.iter().all(|left| left.len() == 0));
         let mut facts = self.facts;
         facts.hold_in_one_mode();
         if self.foreign_unlock {

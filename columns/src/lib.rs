@@ -401,11 +401,7 @@ impl<T: Copy + From<u32> + Into<u32>> Column<T> {
     /// For whoever reads most numbers, one after the other.
     #[must_use]
     pub fn cursor(&self) -> Cursor<'_, T> {
-        Cursor {
-            column: self,
-            block: usize::MAX,
-            numbers: [0; BLOCK],
-        }
+        self.all().cursor()
     }
 
     /// Bytes of memory that it takes.
@@ -539,6 +535,26 @@ impl<'c, T: Copy + From<u32> + Into<u32>> Excerpt<'c, T> {
         self.excerpt(0..place)
     }
 
+    /// The same, one after the other, for whoever reads most of them: less time for each, and a kilobyte of memory.
+    #[must_use]
+    pub fn unpacked(self) -> Unpacked<'c, T> {
+        Unpacked {
+            cursor: self.cursor(),
+            places: self.places,
+        }
+    }
+
+    /// Finds numbers by their places in the column.
+    fn cursor(&self) -> Cursor<'c, T> {
+        Cursor {
+            blocks: self.blocks,
+            bytes: self.bytes,
+            block: usize::MAX,
+            numbers: [0; BLOCK],
+            of: PhantomData,
+        }
+    }
+
     /// How many of the first ones are such, if none of the others is.
     #[must_use]
     #[inline]
@@ -608,6 +624,21 @@ impl<T: Copy + From<u32> + Into<u32>> Iterator for Excerpt<'_, T> {
     fn last(self) -> Option<T> {
         Excerpt::last(&self)
     }
+
+    /// Looks for each block once.
+    #[inline]
+    fn fold<A, F: FnMut(A, T) -> A>(self, first: A, mut each: F) -> A {
+        let (mut folded, Range { start: mut from, end }) = (first, self.places);
+        while from < end {
+            let (block, begin) = (self.blocks[from / BLOCK], from / BLOCK * BLOCK);
+            let until = end.min(begin + BLOCK);
+            for place in from - begin..until - begin {
+                folded = each(folded, block.get(self.bytes, place).into());
+            }
+            from = until;
+        }
+        folded
+    }
 }
 
 impl<T: Copy + From<u32> + Into<u32>> DoubleEndedIterator for Excerpt<'_, T> {
@@ -626,13 +657,38 @@ impl<T: Copy + From<u32> + Into<u32> + fmt::Debug> fmt::Debug for Excerpt<'_, T>
     }
 }
 
+/// Some numbers of a column, one after the other, unpacked a block at a time.
+#[derive(Clone, Debug)]
+pub struct Unpacked<'c, T = u32> {
+    cursor: Cursor<'c, T>,
+    places: Range<usize>,
+}
+
+impl<T: Copy + From<u32> + Into<u32>> Iterator for Unpacked<'_, T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        let place = self.places.next()?;
+        Some(self.cursor.at(place))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.places.size_hint()
+    }
+}
+
+impl<T: Copy + From<u32> + Into<u32>> ExactSizeIterator for Unpacked<'_, T> {}
+
 /// Finds numbers of a column a block at a time.
 #[derive(Clone)]
 pub struct Cursor<'c, T = u32> {
-    column: &'c Column<T>,
+    blocks: &'c [Block],
+    bytes: &'c [u8],
     /// Whose numbers it has.
     block: usize,
     numbers: [u32; BLOCK],
+    of: PhantomData<T>,
 }
 
 impl<T: Copy + From<u32> + Into<u32>> Cursor<'_, T> {
@@ -643,7 +699,6 @@ impl<T: Copy + From<u32> + Into<u32>> Cursor<'_, T> {
     #[must_use]
     #[inline]
     pub fn at(&mut self, place: usize) -> T {
-        debug_assert!(place < self.column.len);
         if place / BLOCK != self.block {
             self.go_to(place / BLOCK);
         }
@@ -652,8 +707,8 @@ impl<T: Copy + From<u32> + Into<u32>> Cursor<'_, T> {
 
     #[inline(never)]
     fn go_to(&mut self, number: usize) {
-        let block = self.column.blocks[number];
-        let bytes = &self.column.bytes[block.at()..];
+        let block = self.blocks[number];
+        let bytes = &self.bytes[block.at()..];
         let numbers = &mut self.numbers;
         match block.width() {
             0 => numbers.fill(0),
@@ -716,6 +771,7 @@ mod tests {
                 assert_eq!((column.len(), column.is_empty()), (count, count == 0));
                 assert_eq!(column.all().collect::<Vec<_>>(), all);
                 assert!(column.all().rev().eq(all.iter().rev().copied()));
+                assert!(column.all().unpacked().eq(all.iter().copied()));
                 let mut cursor = column.cursor();
                 assert!((0..count).map(|place| cursor.at(place)).eq(all.iter().copied()));
                 assert!((0..count).rev().all(|place| cursor.at(place) == all[place]));
@@ -728,6 +784,10 @@ mod tests {
                 let (from, until) = (from.min(until), from.max(until));
                 let excerpt = column.excerpt(from..until);
                 assert!(excerpt.clone().eq(all[from..until].iter().copied()));
+                assert!(excerpt.clone().unpacked().eq(all[from..until].iter().copied()));
+                let mut folded = Vec::new();
+                excerpt.clone().for_each(|number| folded.push(number));
+                assert_eq!(folded, all[from..until]);
                 let middle = excerpt.len() / 2;
                 assert!(
                     excerpt

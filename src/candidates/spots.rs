@@ -441,7 +441,7 @@ impl Spots {
         spots.clear();
         accesses.clear();
         for (spot, of_spot) in self.of_cell(cell) {
-            accesses.extend(of_spot.map(|id| (id, spots.len() as u32)));
+            of_spot.for_each(|id| accesses.push((id, spots.len() as u32)));
             spots.push(spot);
         }
         // Each is there once, and one number is compared faster than two.
@@ -573,7 +573,8 @@ impl Spots {
     /// Accesses, each with what its thread holds.
     pub(super) fn held(contexts: &LockContexts, accesses: Excerpt<'_, EventId>, held: &mut Vec<Held>) {
         held.clear();
-        held.extend(accesses.map(|id| (id, contexts.of_access(id))));
+        held.reserve(accesses.len());
+        accesses.for_each(|id| held.push((id, contexts.of_access(id))));
     }
 }
 
