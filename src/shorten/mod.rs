@@ -172,10 +172,8 @@ fn needed_events(
     }
     // Sections entered so far, per lock, by their place in the prefix.
     let mut entered: HashMap<ObjectId, BTreeSet<(usize, u32)>> = HashMap::new();
-    for (number, section) in sections.all().enumerate() {
-        if section.acquire.is_none() {
-            entered.entry(section.lock).or_default().insert((0, number as u32));
-        }
+    for (number, section) in (0..).zip(sections.from_start()) {
+        entered.entry(section.lock).or_default().insert((0, number));
     }
     while let Some(thread) = (0..counts.len()).find(|&thread| seen[thread] < counts[thread]) {
         let event = trace.program_order(ThreadId(thread as u32)).at(seen[thread] as usize);

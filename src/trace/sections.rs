@@ -152,14 +152,30 @@ impl All {
 
     #[inline]
     fn get(&self, number: usize) -> Section {
-        let lock = self.locks.at(number);
-        Section {
-            lock: ObjectId(lock >> 1),
-            thread: self.threads.at(number),
-            shared: lock & 1 != 0,
-            acquire: self.acquires.at(number).checked_sub(1).map(EventId),
-            release: self.releases.at(number).checked_sub(1).map(EventId),
-        }
+        let events = (self.acquires.at(number), self.releases.at(number));
+        section(self.locks.at(number), self.threads.at(number), events)
+    }
+
+    /// All of them, one after the other.
+    fn all(&self) -> impl Iterator<Item = Section> + '_ {
+        let (mut locks, mut threads) = (self.locks.cursor(), self.threads.cursor());
+        let (mut acquires, mut releases) = (self.acquires.cursor(), self.releases.cursor());
+        (0..self.locks.len()).map(move |number| {
+            let events = (acquires.at(number), releases.at(number));
+            section(locks.at(number), threads.at(number), events)
+        })
+    }
+}
+
+/// A section, given what is kept of it.
+#[inline]
+fn section(lock: u32, thread: ThreadId, (acquire, release): (u32, u32)) -> Section {
+    Section {
+        lock: ObjectId(lock >> 1),
+        thread,
+        shared: lock & 1 != 0,
+        acquire: acquire.checked_sub(1).map(EventId),
+        release: release.checked_sub(1).map(EventId),
     }
 }
 
@@ -406,7 +422,12 @@ impl Sections {
 
     /// All sections, in the order in which π opened them.
     pub fn all(&self) -> impl Iterator<Item = Section> + '_ {
-        (0..self.all.locks.len()).map(|number| self.all.get(number))
+        self.all.all()
+    }
+
+    /// The sections that were open before the trace began: they come before all others.
+    pub fn from_start(&self) -> impl Iterator<Item = Section> + '_ {
+        self.all().take_while(|section| section.acquire.is_none())
     }
 
     /// The sections on one lock, in the order in which π opened them.
