@@ -79,10 +79,17 @@ impl Contents {
     pub(crate) fn store(&mut self, bytes: Range<usize>, value: Option<u64>) {
         self.known.put(bytes.clone(), value.is_some());
         if let Some(value) = value {
-            let value = value.to_le_bytes();
-            let (low, rest) = self.values[bytes.clone()].split_at_mut(bytes.len().min(value.len()));
-            low.copy_from_slice(&value[..low.len()]);
-            rest.fill(0);
+            let (there, value) = (&mut self.values[bytes], value.to_le_bytes());
+            // Most accesses have one of two sizes, for which no function is called.
+            if let Ok(whole) = <&mut [u8; 8]>::try_from(&mut *there) {
+                *whole = value;
+            } else if let Ok(half) = <&mut [u8; 4]>::try_from(&mut *there) {
+                half.copy_from_slice(&value[..4]);
+            } else {
+                let (low, rest) = there.split_at_mut(there.len().min(value.len()));
+                low.copy_from_slice(&value[..low.len()]);
+                rest.fill(0);
+            }
         }
     }
 }
