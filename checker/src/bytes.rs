@@ -73,6 +73,32 @@ impl Spans {
     }
 }
 
+/// Spans that are found without a look at the columns of all.
+const NEAR: usize = 1 << 8;
+
+/// Finds the bytes of spans, for walks over all events: programs come back to the same memory again and again.
+pub(crate) struct NearSpans<'b> {
+    spans: &'b Spans,
+    /// By some bits of a span's number, the last one that has them, and its bytes.
+    near: Vec<(u32, Range<u32>)>,
+}
+
+impl NearSpans<'_> {
+    /// The bytes that the events of a span touch.
+    #[inline]
+    pub(crate) fn of(&mut self, span: u32) -> Option<Range<usize>> {
+        if span == 0 {
+            return None;
+        }
+        let near = &mut self.near[span as usize % NEAR];
+        if near.0 != span {
+            let bytes = self.spans.bytes(span as usize);
+            *near = (span, number(bytes.start)..number(bytes.end));
+        }
+        Some(near.1.start as usize..near.1.end as usize)
+    }
+}
+
 /// The number of a byte.
 pub(crate) fn number(of: usize) -> u32 {
     u32::try_from(of).expect("a trace has fewer bytes")
@@ -353,6 +379,14 @@ impl Bytes {
         self.of_event.cursor()
     }
 
+    /// The bytes of each span, for such walks.
+    pub(crate) fn near_spans(&self) -> NearSpans<'_> {
+        NearSpans {
+            spans: &self.spans,
+            near: vec![(0, 0..0); NEAR],
+        }
+    }
+
     /// What the events of a span touch.
     pub(crate) fn touched_by(&self, number: u32) -> Option<Touched> {
         if number == 0 {
@@ -368,12 +402,7 @@ impl Bytes {
     /// The span of an event that [touches](Bytes::touched) something, and its bytes: for whom the block is no matter.
     pub(crate) fn span(&self, event: EventId) -> Option<(u32, Range<usize>)> {
         let number = self.of_event.at(event.index());
-        self.of_span(number).map(|bytes| (number, bytes))
-    }
-
-    /// The bytes that the events of a span touch.
-    pub(crate) fn of_span(&self, number: u32) -> Option<Range<usize>> {
-        (number != 0).then(|| self.spans.bytes(number as usize))
+        (number != 0).then(|| (number, self.spans.bytes(number as usize)))
     }
 
     /// The block of the bytes of a span.

@@ -191,11 +191,11 @@ impl Unrecorded {
         // What the accesses so far leave, and which bytes had some.
         let mut contents = Contents::unknown(bytes.count);
         let mut known = Bits::none_of(bytes.count);
-        let mut numbers = bytes.cursor();
+        let (mut numbers, mut spans) = (bytes.cursor(), bytes.near_spans());
         walk(recording, |event, _, op| {
             // Which block they are of is seldom asked.
             let number = numbers.at(event.index());
-            let Some(touched) = bytes.of_span(number) else { return };
+            let Some(touched) = spans.of(number) else { return };
             let access = Access::of(op);
             let (sees, leaves) = access.map_or((None, None), |access| (access.sees, access.leaves));
             // Nearly all reads see what was there, so bytes are looked at one by one only where that is not so.
