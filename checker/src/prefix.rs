@@ -3,7 +3,7 @@
 use crate::Checker;
 use crate::accept::{self, Accepted, Executed, Rejection};
 use crate::disabled::Violation;
-use crate::state::State;
+use crate::state::{State, Step};
 use schedule_format::Schedule;
 use std::ops::ControlFlow;
 use trace_format::EventId;
@@ -46,19 +46,24 @@ impl<'c> Prefix<'c> {
     pub fn extend(&mut self, events: u32, each: &mut dyn FnMut(Executed)) -> Result<(), Violation> {
         let recording = self.checker.recording;
         let next = self.events..events.min(recording.events() as u32);
+        let (mut numbers, mut spans) = (self.checker.bytes.cursor(), self.checker.bytes.near_spans());
         let mut violation = None;
-        let _: ControlFlow<()> = recording.walk(next, &mut |event, thread, op| match self
-            .state
-            .step_as_recorded_by(event, thread, op, None)
-        {
-            Ok(step) => {
-                self.events += 1;
-                each(Executed { slice: 0, event, step });
-                ControlFlow::Continue(())
-            }
-            Err(why) => {
-                violation = Some(why);
-                ControlFlow::Break(())
+        let _: ControlFlow<()> = recording.walk(next, &mut |event, thread, op| {
+            let touched = || spans.of(numbers.at(event.index()));
+            let stepped = match self.state.passes(event, thread, op, touched) {
+                true => Ok(Step::default()),
+                false => self.state.step_as_recorded_by(event, thread, op, None),
+            };
+            match stepped {
+                Ok(step) => {
+                    self.events += 1;
+                    each(Executed { slice: 0, event, step });
+                    ControlFlow::Continue(())
+                }
+                Err(why) => {
+                    violation = Some(why);
+                    ControlFlow::Break(())
+                }
             }
         });
         violation.map_or(Ok(()), Err)

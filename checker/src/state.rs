@@ -13,6 +13,7 @@ use crate::rounds::Rounds;
 use crate::validate::earliest_deadline;
 use columns::Excerpt;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use trace_format::{EventId, ObjectId, ObjectKind, Op, ThreadId, WaitOutcome};
 
 /// How far each thread has come.
@@ -185,13 +186,7 @@ impl<'a> State<'a> {
             true => self.there(thread),
             false => self.ready(event, thread),
         };
-        // In the trace itself, nothing forbids a read (`validate`), and it changes nothing.
-        let changes_nothing = as_recorded && wakes.is_none() && matches!(op, Op::Read { .. } | Op::AtomicLoad { .. });
-        let performed = ready.and_then(|()| match changes_nothing {
-            true => Ok(Step::default()),
-            false => self.perform(event, op, thread, wakes),
-        });
-        match performed {
+        match ready.and_then(|()| self.perform(event, op, thread, wakes)) {
             Ok(step) => {
                 self.progress.as_recorded = as_recorded.then_some(event.0 + 1);
                 self.progress.done[thread.index()] += 1;
@@ -199,6 +194,40 @@ impl<'a> State<'a> {
             }
             Err(why) => Err(Violation { event, thread, why }),
         }
+    }
+
+    /// Executes a read or a write of the trace itself, if that is one, of a thread that is there: nothing forbids it
+    /// (`validate`), and a read changes nothing. Most events are such, so nothing else is asked of them. `touched`: the
+    /// bytes.
+    #[inline]
+    pub(crate) fn passes(
+        &mut self,
+        event: EventId,
+        thread: ThreadId,
+        op: Op,
+        touched: impl FnOnce() -> Option<Range<usize>>,
+    ) -> bool {
+        let number = thread.index();
+        if !self.is_as_recorded(event) || self.progress.done[number] == 0 || self.ended[number] {
+            return false;
+        }
+        match op {
+            Op::Read { .. } | Op::AtomicLoad { .. } => {}
+            Op::Write { value, .. } | Op::AtomicStore { value, .. } => {
+                let pointers = &self.checker.pointers;
+                let Some(touched) = touched().filter(|touched| !pointers.are_at(touched.start)) else {
+                    return false;
+                };
+                if self.strayed[number].is_some() {
+                    return false;
+                }
+                self.memory.store(touched, Some(value));
+            }
+            _ => return false,
+        }
+        self.progress.as_recorded = Some(event.0 + 1);
+        self.progress.done[number] += 1;
+        true
     }
 
     /// Whether all events before one in the trace have happened, and no others.
