@@ -86,6 +86,14 @@ impl<W: Write> Escaped<W> {
 impl<W: Write> Write for Escaped<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut rest = bytes;
+        if !self.line.is_empty()
+            && let Some(end) = rest.iter().position(|&byte| byte == b'\n')
+        {
+            self.line.extend(&rest[..end]);
+            self.put_rest()?;
+            self.out.write_all(b"\n")?;
+            rest = &rest[end + 1..];
+        }
         // Where all lines are harmless, none needs a look of its own.
         if self.line.is_empty()
             && let Some(last) = rest.iter().rposition(|&byte| byte == b'\n')
@@ -95,12 +103,7 @@ impl<W: Write> Write for Escaped<W> {
             rest = &rest[last + 1..];
         }
         while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
-            if self.line.is_empty() {
-                self.put(&rest[..end])?;
-            } else {
-                self.line.extend(&rest[..end]);
-                self.put_rest()?;
-            }
+            self.put(&rest[..end])?;
             self.out.write_all(b"\n")?;
             rest = &rest[end + 1..];
         }
@@ -119,8 +122,11 @@ impl<W: Write> Write for Escaped<W> {
 fn are_harmless(lines: &[u8]) -> bool {
     let is_plain = |byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n') & (byte != b'#');
     let plain = lines.iter().fold(true, |plain, &byte| plain & is_plain(byte));
-    let mut neighbors = lines.iter().zip(&lines[1..]);
-    plain && !neighbors.any(|(&one, &other)| one == b':' && other == b':')
+    let neighbors = lines.iter().zip(&lines[1..]);
+    plain
+        && !neighbors.fold(false, |colons, (&one, &other)| {
+            colons | ((one == b':') & (other == b':'))
+        })
 }
 
 /// Whether one of [`COMMANDS`] is in a line.
