@@ -49,14 +49,36 @@ impl EventSet {
 }
 
 fn events_of(words: impl Iterator<Item = u64> + Clone) -> impl Iterator<Item = EventId> + Clone {
-    (0..).zip(words).flat_map(|(word, bits)| {
-        let mut left = bits;
-        std::iter::from_fn(move || {
-            let bit = left.trailing_zeros();
-            left &= left.wrapping_sub(1);
-            (bit < u64::BITS).then_some(EventId(word * u64::BITS + bit))
-        })
-    })
+    Events {
+        words,
+        next: 0,
+        left: 0,
+    }
+}
+
+/// The events of some words, one after the other.
+#[derive(Clone)]
+struct Events<W> {
+    words: W,
+    /// The first event of the next word.
+    next: u32,
+    /// What is left of the last one.
+    left: u64,
+}
+
+impl<W: Iterator<Item = u64>> Iterator for Events<W> {
+    type Item = EventId;
+
+    #[inline]
+    fn next(&mut self) -> Option<EventId> {
+        while self.left == 0 {
+            self.left = self.words.next()?;
+            self.next = self.next.wrapping_add(u64::BITS);
+        }
+        let bit = self.left.trailing_zeros();
+        self.left &= self.left - 1;
+        Some(EventId(self.next.wrapping_sub(u64::BITS) + bit))
+    }
 }
 
 #[cfg(test)]
