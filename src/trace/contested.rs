@@ -4,7 +4,7 @@
 //! for it, and no search has to look at it: these accesses are passed 64 at a time.
 
 use super::event_set::EventSet;
-use super::{Access, Cell, EventId, ThreadId, Trace};
+use super::{Access, AccessKind, Cell, EventId, ThreadId, Trace};
 
 /// Who accesses a piece of memory: the number of the first thread and one, or 0, and two bits. There is one for each
 /// range and each cell of a trace.
@@ -21,6 +21,11 @@ impl Users {
         let first = thread.0.saturating_add(1).min(Users::FIRST);
         let several = if first == Users::FIRST { Users::SEVERAL } else { 0 };
         Users(first | several | if written { Users::WRITTEN } else { 0 })
+    }
+
+    /// These, and a thread by one access.
+    pub(super) fn see(&mut self, thread: ThreadId, kind: AccessKind) {
+        self.add(Users::new(thread, kind.writes()));
     }
 
     fn add(&mut self, other: Users) {
@@ -48,20 +53,8 @@ impl Users {
 }
 
 impl Trace {
-    /// Who accesses each range of memory.
-    pub(super) fn users_of_ranges(&self) -> Vec<Users> {
-        let mut of_range = vec![Users::default(); self.accesses.cells(&self.incarnations).len()];
-        let (mut turns, mut numbers) = (self.in_threads.walk(), self.ops.numbers());
-        for event in self.events() {
-            if let Some((form, range)) = self.ops.access_by(&mut numbers, event.index()) {
-                of_range[range as usize].add(Users::new(turns.of(event).0, form.kind.writes()));
-            }
-        }
-        of_range
-    }
-
     /// Finds the cells, and the accesses, that are contested, and those that are [linked](Self::linked). Which cells are
-    /// external, and which accesses pinned, is known.
+    /// external, which accesses pinned, and who accesses each range of memory, is known.
     pub(super) fn find_contested(&mut self, of_range: &[Users]) {
         let cells_of = || {
             let of_ranges = self.accesses.cells(&self.incarnations);

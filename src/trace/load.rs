@@ -2,6 +2,7 @@
 
 use super::accesses::{Accesses, Freed};
 use super::cells::CellBuilder;
+use super::contested::Users;
 use super::decode;
 use super::event_set::EventSet;
 use super::excused::Excuses;
@@ -10,7 +11,7 @@ use super::ops::{Form, Ops};
 use super::places::CodePlaces;
 use super::values::Values;
 use super::waits::Waits;
-use super::{AccessKind, Block, Cell, Cut, EventId, IncarnationId, Op, Trace};
+use super::{AccessKind, Block, Cell, Cut, EventId, IncarnationId, Op, ThreadId, Trace};
 use crate::parallel;
 use columns::Column;
 use std::path::Path;
@@ -157,6 +158,9 @@ struct Builder {
     of_thread: Vec<u32>,
     memory: CellBuilder,
     frees: Vec<Freed>,
+    /// By number: who accesses each range of memory, and who frees what each free frees.
+    users: Vec<Users>,
+    freed_by: Vec<Users>,
 }
 
 /// Events that room is made for at once: how many there are, a file may say wrongly.
@@ -196,6 +200,8 @@ impl Builder {
             of_thread: vec![0; threads],
             memory: CellBuilder::new(),
             frees: Vec::new(),
+            users: Vec::new(),
+            freed_by: Vec::new(),
         }
     }
 
@@ -218,26 +224,26 @@ impl Builder {
         self.in_threads.push(event.thread, *place);
         *place += 1;
         self.trace.code.push(event.pc, event.stack);
-        self.push_op(id, event.op);
+        self.push_op(id, event.thread, event.op);
         self.trace.operations.push(id, !self.trace.ops.is_access(id.index()));
     }
 
-    fn push_op(&mut self, id: EventId, op: FileOp) {
+    fn push_op(&mut self, id: EventId, thread: ThreadId, op: FileOp) {
         use AccessKind::{AtomicLoad, AtomicRmw, AtomicStore, Destroy, Free, Read, Use, Write};
         let plain = MemoryOrder::Relaxed;
         match op {
-            FileOp::Read { mem, value } => self.access(mem, Read, plain, &[value]),
-            FileOp::Write { mem, value } => self.access(mem, Write, plain, &[value]),
-            FileOp::Use { mem } => self.access(mem, Use, MemoryOrder::SeqCst, &[]),
-            FileOp::Destroy { mem, value } => self.access(mem, Destroy, plain, &[value]),
-            FileOp::AtomicLoad { mem, value, order } => self.access(mem, AtomicLoad, order, &[value]),
-            FileOp::AtomicStore { mem, value, order } => self.access(mem, AtomicStore, order, &[value]),
+            FileOp::Read { mem, value } => self.access(thread, mem, Read, plain, &[value]),
+            FileOp::Write { mem, value } => self.access(thread, mem, Write, plain, &[value]),
+            FileOp::Use { mem } => self.access(thread, mem, Use, MemoryOrder::SeqCst, &[]),
+            FileOp::Destroy { mem, value } => self.access(thread, mem, Destroy, plain, &[value]),
+            FileOp::AtomicLoad { mem, value, order } => self.access(thread, mem, AtomicLoad, order, &[value]),
+            FileOp::AtomicStore { mem, value, order } => self.access(thread, mem, AtomicStore, order, &[value]),
             FileOp::AtomicRmw {
                 mem,
                 read,
                 written,
                 order,
-            } => self.access(mem, AtomicRmw, order, &[read, written]),
+            } => self.access(thread, mem, AtomicRmw, order, &[read, written]),
             FileOp::Alloc { addr, size } => {
                 let incarnation = self.memory.alloc(addr, size, id);
                 self.other(Op::Alloc { incarnation });
@@ -246,6 +252,7 @@ impl Builder {
                 let block = self.memory.free(addr, id);
                 self.access_of(Free, plain, self.frees.len() as u32, &[]);
                 self.frees.push(Freed { addr, block });
+                see(&mut self.freed_by, self.frees.len() - 1, thread, Free);
             }
             other => self.other(Op::of_file(other).expect("what is no access, nor begins a block, is itself")),
         }
@@ -256,8 +263,9 @@ impl Builder {
         self.trace.accesses.push_none();
     }
 
-    fn access(&mut self, mem: MemRange, kind: AccessKind, order: MemoryOrder, values: &[u64]) {
+    fn access(&mut self, thread: ThreadId, mem: MemRange, kind: AccessKind, order: MemoryOrder, values: &[u64]) {
         let range = self.memory.range(mem.addr, mem.size);
+        see(&mut self.users, range as usize, thread, kind);
         self.access_of(kind, order, range, values);
     }
 
@@ -291,6 +299,8 @@ impl Builder {
         self.trace.in_threads = std::mem::take(&mut self.in_threads).finish();
         self.trace.code.end();
         self.trace.program_order = self.program_order();
+        let mut users = self.users;
+        users.append(&mut self.freed_by);
         let mut trace = self.trace;
         trace.id = id;
         trace.excuses = Excuses::of(&tables);
@@ -298,11 +308,7 @@ impl Builder {
         trace.cut = cut;
         let processors = parallel::worth(trace.len(), parallel::processors());
         let mut cells = std::mem::take(&mut trace.cells);
-        let (values, (users, waits)) = parallel::both(
-            processors,
-            || trace.walk_values(&mut cells),
-            || (trace.users_of_ranges(), Waits::of(&trace)),
-        );
+        let (values, waits) = parallel::both(processors, || trace.walk_values(&mut cells), || Waits::of(&trace));
         trace.cells = cells;
         let from_the_start = trace.set_values(values);
         trace.find_pins(&from_the_start);
@@ -313,4 +319,13 @@ impl Builder {
         trace.frees_reads = trace.tables.meta.control_flow_recorded && !trace.cells.iter().any(Cell::external);
         trace
     }
+}
+
+/// Adds an access to those of its range; ranges are numbered as they come.
+#[inline]
+fn see(users: &mut Vec<Users>, range: usize, thread: ThreadId, kind: AccessKind) {
+    if range >= users.len() {
+        users.resize(range + 1, Users::default());
+    }
+    users[range].see(thread, kind);
 }
