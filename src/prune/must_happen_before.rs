@@ -156,6 +156,8 @@ impl MustHappenBefore {
                     walk.edge(from, event);
                     walk.clocks.add(event, from);
                 }
+                // So what is found is sorted in the end.
+                walk.found[walk.begin..].sort_unstable();
             }
         }
         walk.finish()
@@ -511,13 +513,24 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// Two lists in one, which the longer one becomes: another one beside it would take as much again.
+/// Two lists in one, which the longer one becomes: another one beside it would take as much again. Of two that are sorted,
+/// it is sorted, too.
 fn joined(one: Vec<Edge>, other: Vec<Edge>) -> Vec<Edge> {
     let (mut all, shorter) = match one.len() < other.len() {
         true => (other, one),
         false => (one, other),
     };
-    all.extend(shorter);
+    // From the end on, each goes to where it belongs.
+    let (mut left, mut to) = (all.len(), all.len() + shorter.len());
+    all.extend_from_slice(&shorter);
+    for edge in shorter.into_iter().rev() {
+        while left > 0 && all[left - 1] > edge {
+            (left, to) = (left - 1, to - 1);
+            all[to] = all[left];
+        }
+        to -= 1;
+        all[to] = edge;
+    }
     all
 }
 
