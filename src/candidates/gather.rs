@@ -3,7 +3,7 @@
 
 use super::Scope;
 use super::groups::{Crowded, FEW_THREADS};
-use super::site::{Key, place, sites};
+use super::site::{Key, place_at, sites};
 use super::spots::{Spot, Spots};
 use crate::prune::LockContexts;
 use crate::trace::{EventId, EventSet, Region, ThreadId, Trace};
@@ -121,13 +121,13 @@ impl Gathering<'_> {
     fn regions(&mut self, scope: Option<&Scope>) -> Vec<Region> {
         let trace = self.trace;
         let in_threads = trace.in_threads();
-        let mut turns = in_threads.walk();
+        let (mut turns, mut pcs) = (in_threads.walk(), trace.pcs());
         let mut known = Numbers::default();
         let (list, of_access) = (&mut self.found.list, &mut self.of_access);
         let accesses = trace.contested().filter(|&access| {
             let event = access.event;
             let pc = match scope.map(|scope| scope.positions.get(&event)) {
-                None => place(trace, access),
+                None => place_at(trace, access, pcs.pc(event)),
                 Some(Some(&position)) => position,
                 Some(None) => return false,
             };

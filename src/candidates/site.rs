@@ -86,8 +86,13 @@ impl PairNumbers {
 /// Where an access is. What the program wants left out of reports is elsewhere than the rest, so that neither speaks
 /// for the other.
 pub(crate) fn place(trace: &Trace, access: Access) -> CodePosition {
+    place_at(trace, access, trace.pc(access.event))
+}
+
+/// The same of one at this position.
+#[inline]
+pub(super) fn place_at(trace: &Trace, access: Access, pc: CodePosition) -> CodePosition {
     const EXCUSED: CodePosition = 1 << 63;
-    let pc = trace.pc(access.event);
     if trace.is_excused(access) { pc | EXCUSED } else { pc }
 }
 

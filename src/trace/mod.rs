@@ -64,7 +64,7 @@ use columns::{Column, Excerpt};
 use excused::Excuses;
 use ops::Ops;
 use pins::Pins;
-use places::CodePlaces;
+use places::{CodePlaces, CodeWalk};
 use trace_format::BlockDigest;
 use values::Values;
 use waits::Waits;
@@ -249,6 +249,11 @@ impl Trace {
     #[must_use]
     pub fn pc(&self, event: EventId) -> CodePosition {
         self.code.get(event.index()).0
+    }
+
+    /// The code positions of events, for walks over most of them.
+    pub(crate) fn pcs(&self) -> CodeWalk<'_> {
+        self.code.walk()
     }
 
     /// The call stack of an event.

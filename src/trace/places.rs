@@ -1,8 +1,8 @@
 //! Where in the program events are: few places, of many events.
 
-use columns::Column;
+use columns::{Column, Cursor};
 use hashbrown::HashMap;
-use trace_format::{CodePosition, StackId};
+use trace_format::{CodePosition, EventId, StackId};
 
 /// Places that are found without a look at the table of all.
 const NEAR: usize = 1 << 10;
@@ -41,8 +41,30 @@ impl CodePlaces {
         self.of_event.end();
     }
 
+    /// For walks over most events.
+    pub(super) fn walk(&self) -> CodeWalk<'_> {
+        CodeWalk {
+            distinct: &self.distinct,
+            numbers: self.of_event.cursor(),
+        }
+    }
+
     #[inline]
     pub(super) fn get(&self, event: usize) -> (CodePosition, StackId) {
         self.distinct[self.of_event.at(event) as usize]
+    }
+}
+
+/// Finds the code positions of events, one after the other.
+pub(crate) struct CodeWalk<'t> {
+    distinct: &'t [(CodePosition, StackId)],
+    numbers: Cursor<'t>,
+}
+
+impl CodeWalk<'_> {
+    /// That of an event.
+    #[inline]
+    pub(crate) fn pc(&mut self, event: EventId) -> CodePosition {
+        self.distinct[self.numbers.at(event.index()) as usize].0
     }
 }
