@@ -59,9 +59,11 @@ pub(super) struct Lasts {
 impl Lasts {
     fn of(trace: &Trace, writes: &[EventId]) -> Lasts {
         let mut of_threads: Vec<EventId> = Vec::new();
+        let mut threads: Vec<ThreadId> = Vec::new();
         for &write in writes.iter().rev().take(MAX_LASTS) {
-            let is_of = |&other: &EventId| trace.thread(other) == trace.thread(write);
-            if !of_threads.iter().any(is_of) {
+            let thread = trace.thread(write);
+            if !threads.contains(&thread) {
+                threads.push(thread);
                 of_threads.push(write);
                 if of_threads.len() == trace.threads() {
                     break;
