@@ -77,4 +77,11 @@ impl Turns<'_> {
         let ((thread, _), since) = self.0.at(event.index());
         (thread, EventId(since as u32))
     }
+
+    /// The thread of an event, and its place there.
+    #[inline]
+    pub(crate) fn place(&mut self, event: EventId) -> (ThreadId, u32) {
+        let ((thread, before), _) = self.0.at(event.index());
+        (thread, before.wrapping_add(event.0))
+    }
 }

@@ -57,8 +57,9 @@ impl Joints {
         found.cells();
         let mut marks = vec![Marks::default(); trace.threads()];
         let in_threads = trace.in_threads();
+        let mut turns = in_threads.walk();
         for event in found.events.events() {
-            let (thread, place) = in_threads.of(event);
+            let (thread, place) = turns.place(event);
             let marks = &mut marks[thread.index()];
             marks.skip_to(place);
             marks.push(true);
@@ -149,15 +150,19 @@ impl Found<'_, '_> {
         if writers.none_but(thread, cell) {
             return true;
         }
-        let needed = self.native.needs.relation();
-        let writes = writers.writes(cell);
         let flags = &mut self.cells[cell.index()];
-        if *flags & (ORDERED | UNORDERED) == 0 {
-            let ordered = writes.windows(2).all(|two| needed.before(two[0], two[1]));
-            *flags |= if ordered { ORDERED } else { UNORDERED };
-        }
+        // Of most reads, that is known by then.
         if *flags & UNORDERED != 0 {
             return false;
+        }
+        let needed = self.native.needs.relation();
+        let writes = writers.writes(cell);
+        if *flags & ORDERED == 0 {
+            let ordered = writes.windows(2).all(|two| needed.before(two[0], two[1]));
+            *flags |= if ordered { ORDERED } else { UNORDERED };
+            if !ordered {
+                return false;
+            }
         }
         let passed = &mut self.passed[cell.index()];
         let further = writes[*passed as usize..].iter();
