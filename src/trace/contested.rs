@@ -75,13 +75,19 @@ impl Trace {
             (contested, linked)
         });
         let flags: Vec<(bool, bool)> = flags.collect();
-        let (mut contested, mut linked) = (EventSet::default(), EventSet::default());
+        let (mut contested, mut linked) = (EventSet::none_of(self.len()), EventSet::none_of(self.len()));
         let mut numbers = self.ops.numbers();
         for event in self.events() {
-            let access = self.ops.access_by(&mut numbers, event.index());
-            let flags = access.map_or((false, false), |(_, range)| flags[range as usize]);
-            contested.push(event, flags.0);
-            linked.push(event, flags.1);
+            let Some((_, range)) = self.ops.access_by(&mut numbers, event.index()) else {
+                continue;
+            };
+            let (is_contested, is_linked) = flags[range as usize];
+            if is_contested {
+                contested.insert(event);
+            }
+            if is_linked {
+                linked.insert(event);
+            }
         }
         let first_of_threads = self.program_order.iter().filter_map(|order| order.get(0));
         first_of_threads.for_each(|event| linked.insert(event));
