@@ -122,7 +122,7 @@ impl<'t> SyncPreserving<'t> {
             false => Cow::Owned(
                 needed
                     .clone()
-                    .extended(trace, edges, [], &mut |_, _| Vec::new())
+                    .extended(trace, edges, [], &mut |_, _, _| {})
                     .into_clocks(),
             ),
         };

@@ -82,15 +82,15 @@ impl Clocks {
         }
     }
 
-    /// Goes on to a later event of π, given the edges that lead to it; none leads to those between. All that precedes `alike`, an event before
-    /// which nothing of its own thread comes after the other one named, precedes it, too.
+    /// Goes on to a later event of π, given its thread and place, and the edges that lead to it; none leads to those between.
+    /// All that precedes `alike`, an event before which nothing of its own thread comes after the other one named, precedes
+    /// it, too.
     pub(super) fn push<'e>(
         &mut self,
-        event: EventId,
+        (own, place): (ThreadId, u32),
         edges: impl Iterator<Item = &'e Edge>,
         alike: Option<(EventId, EventId)>,
     ) {
-        let (own, place) = self.in_threads.of(event);
         let own = own.index();
         let mut edges = edges.peekable();
         if edges.peek().is_none() && alike.is_none() {
@@ -510,7 +510,7 @@ mod tests {
             let mut clocks = Clocks::new(&trace);
             let mut known: Vec<Vec<u32>> = Vec::new();
             for event in trace.events() {
-                clocks.push(event, edges[event.index()].iter(), None);
+                clocks.push(trace.in_threads().of(event), edges[event.index()].iter(), None);
                 let own = trace.thread(event);
                 let mut counts = trace
                     .predecessor(event)

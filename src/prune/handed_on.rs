@@ -15,25 +15,23 @@ pub fn handed_on(trace: &Trace, must: &MustHappenBefore) -> Clocks {
     let mut last: Vec<Option<EventId>> = vec![None; trace.cells().len()];
     let accesses = trace.contested().filter(|access| access.kind != AccessKind::Use);
     let asked = accesses.map(|access| access.event);
-    let extended = must.clone().extended(trace, Vec::new(), asked, &mut |clocks, event| {
-        let mut sources = Vec::new();
-        let Some(access) = trace.access(event) else {
-            return sources;
-        };
-        for used in trace.uses(access) {
-            let last = &mut last[used.cell.index()];
-            if let Some(write) = last.filter(|_| access.kind.reads())
-                && !clocks.before(write, event)
-                && trace.access(write).is_some_and(|write| synchronize(write, access))
-            {
-                sources.push(write);
+    let extended = must
+        .clone()
+        .extended(trace, Vec::new(), asked, &mut |clocks, event, sources| {
+            let Some(access) = trace.access(event) else { return };
+            for used in trace.uses(access) {
+                let last = &mut last[used.cell.index()];
+                if let Some(write) = last.filter(|_| access.kind.reads())
+                    && !clocks.before(write, event)
+                    && trace.access(write).is_some_and(|write| synchronize(write, access))
+                {
+                    sources.push(write);
+                }
+                if access.kind.writes() {
+                    *last = Some(event);
+                }
             }
-            if access.kind.writes() {
-                *last = Some(event);
-            }
-        }
-        sources
-    });
+        });
     extended.into_clocks()
 }
 

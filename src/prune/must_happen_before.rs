@@ -106,20 +106,21 @@ impl MustHappenBefore {
             if forced.is_empty() {
                 return relation;
             }
-            relation = relation.extended(trace, forced, [], &mut |_, _| Vec::new());
+            relation = relation.extended(trace, forced, [], &mut |_, _, _| {});
         }
     }
 
     /// The closure of this relation and of further edges between threads, each of which has to come from
     /// an earlier event of π. `find` is asked for more of them to some events, sorted, to each in its turn, and told what
-    /// precedes that one and all before it: so what follows from one edge for later events is found in the same walk.
+    /// precedes that one and all before it: so what follows from one edge for later events is found in the same walk. It
+    /// adds where they come from to the list that it is given.
     #[must_use]
     pub fn extended(
         self,
         trace: &Trace,
         further: Vec<Edge>,
         asked: impl IntoIterator<Item = EventId>,
-        find: &mut dyn FnMut(&Clocks, EventId) -> Vec<EventId>,
+        find: &mut dyn FnMut(&Clocks, EventId, &mut Vec<EventId>),
     ) -> MustHappenBefore {
         // Two of these side by side would be the most that an analysis ever holds.
         let MustHappenBefore {
@@ -135,7 +136,7 @@ impl MustHappenBefore {
         incoming.sort_unstable();
         incoming.dedup();
         let mut walk = Walk::new(trace, Grounds::Structure, &barriers, incoming);
-        let mut asked = asked.into_iter().peekable();
+        let (mut asked, mut found) = (asked.into_iter().peekable(), Vec::new());
         // All else that leads somewhere is among the edges.
         let rounds = (!barriers.is_empty()).then(|| trace.operations());
         let mut rounds = rounds.into_iter().flatten().peekable();
@@ -152,7 +153,8 @@ impl MustHappenBefore {
             }
             walk.step(event);
             if is_asked {
-                for from in find(&walk.clocks, event) {
+                find(&walk.clocks, event, &mut found);
+                for from in found.drain(..) {
                     walk.edge(from, event);
                     walk.clocks.add(event, from);
                 }
@@ -379,7 +381,7 @@ impl<'t> Walk<'t> {
             }
             Some(Before::Arrivals(barrier, round)) => {
                 if let Some((_, barriers::Step::Exit(_))) = barriers::Step::of(op) {
-                    self.leave(event, (barrier.0, round));
+                    self.leave(event, (thread, place), (barrier.0, round));
                     return;
                 }
                 // Who left the round before comes after its enters for that reason.
@@ -401,7 +403,7 @@ impl<'t> Walk<'t> {
             }
             None => {}
         }
-        self.push(event);
+        self.push_like(event, (thread, place), None);
         if let Some(threads::Step::Fork(child)) = threads::Step::of(op) {
             self.fork_of.insert(child, event);
         }
@@ -434,20 +436,19 @@ impl<'t> Walk<'t> {
 
     /// An exit comes after all enters of its round. The first one's clock, if it comes of nothing else, is that of the
     /// others.
-    fn leave(&mut self, event: EventId, round: (u32, u32)) {
-        let thread = self.trace.thread(event);
+    fn leave(&mut self, event: EventId, (thread, place): (ThreadId, u32), round: (u32, u32)) {
         let enters = self.rounds.enters.get(&round).map_or(&[][..], Vec::as_slice);
         let own = enters.iter().copied().find(|&enter| self.trace.thread(enter) == thread);
         let others_lead_here =
             self.found.len() > self.begin || self.given.get(self.passed).is_some_and(|edge| edge.to == event);
         let known = self.first_exit.get(&round).copied();
         if let Some(Some(first)) = known {
-            self.push_like(event, Some(first));
+            self.push_like(event, (thread, place), Some(first));
         } else {
             let own_edges = self.found.len();
             let others = enters.iter().copied().filter(|&enter| Some(enter) != own);
             self.found.extend(others.map(|from| Edge { to: event, from }));
-            self.push_like(event, None);
+            self.push_like(event, (thread, place), None);
             self.found.truncate(own_edges);
             let follows_its_enter = own.is_some() && self.trace.predecessor(event) == own;
             let first = own.filter(|_| !others_lead_here && follows_its_enter);
@@ -471,12 +472,8 @@ impl<'t> Walk<'t> {
         }
     }
 
-    fn push(&mut self, event: EventId) {
-        self.push_like(event, None);
-    }
-
-    fn push_like(&mut self, event: EventId, alike: Option<(EventId, EventId)>) {
-        let (start, thread) = (self.kept, self.trace.thread(event));
+    fn push_like(&mut self, event: EventId, (thread, place): (ThreadId, u32), alike: Option<(EventId, EventId)>) {
+        let start = self.kept;
         while let Some(&edge) = self.given.get(self.passed).filter(|edge| edge.to == event) {
             self.passed += 1;
             // Where many reads see what one write left before, the first of them alone says something.
@@ -486,7 +483,7 @@ impl<'t> Walk<'t> {
             }
         }
         let edges = self.given[start..self.kept].iter().chain(&self.found[self.begin..]);
-        self.clocks.push(event, edges, alike);
+        self.clocks.push((thread, place), edges, alike);
     }
 
     /// Orders what must precede a pinned access before all that follows the access.
@@ -671,7 +668,7 @@ mod tests {
                 {
                     assert_eq!(some.count(event, thread), all.count(event, thread));
                 }
-                let again = some.clone().extended(&trace, Vec::new(), [], &mut |_, _| Vec::new());
+                let again = some.clone().extended(&trace, Vec::new(), [], &mut |_, _, _| {});
                 assert!(again.same_edges(&all));
                 edges += all.edges().len();
             }

@@ -276,7 +276,7 @@ impl<'t> Needs<'t> {
 
 /// Must-happen-before with edges that are known.
 fn extended(trace: &Trace, must: &MustHappenBefore, found: &[Edge]) -> MustHappenBefore {
-    must.clone().extended(trace, found.to_vec(), [], &mut |_, _| Vec::new())
+    must.clone().extended(trace, found.to_vec(), [], &mut |_, _, _| {})
 }
 
 /// The search for reads that one write alone can explain.
@@ -329,11 +329,11 @@ impl<'t> Search<'t> {
             if edges.is_empty() || edges.len() * EVENTS_OF_AN_EDGE < self.trace.len() {
                 break;
             }
-            needed = needed.extended(self.trace, edges, [], &mut |_, _| Vec::new());
+            needed = needed.extended(self.trace, edges, [], &mut |_, _, _| {});
         }
         drop(words);
         if let Some(edges) = needed_by_all::edges(self.trace, self.writers, &needed, &self.open) {
-            needed = needed.extended(self.trace, edges, [], &mut |_, _| Vec::new());
+            needed = needed.extended(self.trace, edges, [], &mut |_, _, _| {});
         }
         (needed, walks)
     }
@@ -376,32 +376,31 @@ impl<'t> Search<'t> {
         if asked.peek().is_none() {
             return must.clone();
         }
-        must.clone().extended(trace, Vec::new(), asked, &mut |clocks, event| {
-            let known = Known {
-                clocks,
-                until: event,
-                later: must,
-            };
-            let mut found = Vec::new();
-            let next = || {
-                let mut reads = reads.borrow_mut();
-                let is_here = reads.front().is_some_and(|seen| seen.read == event);
-                is_here.then(|| reads.pop_front()).flatten()
-            };
-            for seen in std::iter::from_fn(next) {
-                let Seen { cell, value, write, .. } = seen;
-                if !clocks.is_news(write, event) {
-                    continue;
+        must.clone()
+            .extended(trace, Vec::new(), asked, &mut |clocks, event, found| {
+                let known = Known {
+                    clocks,
+                    until: event,
+                    later: must,
+                };
+                let next = || {
+                    let mut reads = reads.borrow_mut();
+                    let is_here = reads.front().is_some_and(|seen| seen.read == event);
+                    is_here.then(|| reads.pop_front()).flatten()
+                };
+                for seen in std::iter::from_fn(next) {
+                    let Seen { cell, value, write, .. } = seen;
+                    if !clocks.is_news(write, event) {
+                        continue;
+                    }
+                    // What it saw in π was left by this write.
+                    let initial = trace.initial(cell) == Some(value);
+                    found.extend(match self.writers.is_only(write) && !initial {
+                        true => Some(write),
+                        false => self.look(&known, event, cell, value),
+                    });
                 }
-                // What it saw in π was left by this write.
-                let initial = trace.initial(cell) == Some(value);
-                found.extend(match self.writers.is_only(write) && !initial {
-                    true => Some(write),
-                    false => self.look(&known, event, cell, value),
-                });
-            }
-            found
-        })
+            })
     }
 
     /// Extends a relation by edges, and by those that follow from them for later reads: of two threads that hand
@@ -412,8 +411,7 @@ impl<'t> Search<'t> {
         open.sort_unstable();
         let asked: Vec<EventId> = open.iter().map(|&(read, _)| read).collect();
         let mut open = open.into_iter().peekable();
-        needed.extended(self.trace, edges, asked, &mut |clocks, event| {
-            let mut found = Vec::new();
+        needed.extended(self.trace, edges, asked, &mut |clocks, event, found| {
             while let Some((read, cell)) = open.next_if(|&(read, _)| read == event) {
                 let known = Known {
                     clocks,
@@ -422,7 +420,6 @@ impl<'t> Search<'t> {
                 };
                 found.extend(self.writer_of(&known, read, cell));
             }
-            found
         })
     }
 
