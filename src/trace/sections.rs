@@ -342,8 +342,10 @@ impl Sections {
         // Depths kept across waits, by the beginning of each, and locks that readers took.
         let mut waiting: HashMap<EventId, u32> = HashMap::new();
         let mut read: HashSet<ObjectId> = HashSet::new();
+        let in_threads = trace.in_threads();
+        let mut turns = in_threads.walk();
         for event in trace.operations() {
-            let thread = trace.thread(event);
+            let (thread, place) = turns.place(event);
             let changed = match Step::of(trace.op(event)) {
                 Some((lock, _)) if handed_over.contains_key(&lock) => None,
                 Some((lock, Step::Take { shared })) => {
@@ -385,7 +387,7 @@ impl Sections {
             };
             if let Some(id) = changed {
                 let now = found.now(thread.index());
-                open[thread.index()].push(trace.place(event), id, now);
+                open[thread.index()].push(place, id, now);
             }
         }
         open.iter_mut().for_each(Open::end);
@@ -401,7 +403,7 @@ impl Sections {
             all: All::of(&found.all),
             by_lock,
             open,
-            in_threads: trace.in_threads(),
+            in_threads,
             handed_over,
         }
     }
