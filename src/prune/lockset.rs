@@ -15,7 +15,7 @@ use super::lock_history::history_clash;
 use super::variable_locks::Change;
 use crate::semantics::locks::Step;
 use crate::trace::{EventId, ObjectId, Sections, Trace};
-use columns::Column;
+use columns::{Column, Cursor};
 use hashbrown::HashMap;
 use std::sync::Arc;
 
@@ -284,6 +284,12 @@ impl LockContexts {
     #[inline]
     pub fn of_access(&self, access: EventId) -> LockContextId {
         self.of_event.at(access.index())
+    }
+
+    /// The contexts of accesses by their numbers, for walks over most of them.
+    #[must_use]
+    pub fn walk(&self) -> Cursor<'_, LockContextId> {
+        self.of_event.cursor()
     }
 
     /// A context.
