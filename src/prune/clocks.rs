@@ -12,6 +12,13 @@ use std::collections::BTreeMap;
 /// Entries of a chunk; with fewer threads, there is one chunk for all.
 const WIDTH: usize = 64;
 
+/// The chunk of a clock that has a thread's entry, and where. With fewer threads than a chunk has at most, it is the first
+/// one, so that nothing is divided by how many these are.
+#[inline]
+fn in_chunk(thread: usize) -> (usize, usize) {
+    (thread / WIDTH, thread % WIDTH)
+}
+
 /// The chunk of a clock that knows nothing of these threads.
 const NOTHING: u32 = 0;
 
@@ -272,7 +279,7 @@ impl Clocks {
     pub fn places(&self, places: &[(ThreadId, u32)]) -> Places<'_> {
         let mut by_chunk: BTreeMap<usize, Vec<(usize, u32, u64)>> = BTreeMap::new();
         for (bit, &(thread, place)) in (0..u64::BITS).zip(places) {
-            let (chunk, at) = (thread.index() / self.chunks.width, thread.index() % self.chunks.width);
+            let (chunk, at) = in_chunk(thread.index());
             by_chunk.entry(chunk).or_default().push((at, place, 1 << bit));
         }
         let by_chunk = by_chunk.into_iter().map(|(chunk, places)| OfChunk {
@@ -376,7 +383,8 @@ impl Chunks {
 
     #[inline]
     fn entry(&self, row: &[u32], thread: usize) -> u32 {
-        self.at(row[thread / self.width], thread % self.width)
+        let (chunk, at) = in_chunk(thread);
+        self.at(row[chunk], at)
     }
 
     /// The chunk of a clock that is being made, to be changed.
@@ -441,10 +449,9 @@ impl Chunks {
                 continue;
             }
             self.own(mine);
+            let own = self.base[*mine as usize] as usize * self.width;
             for at in 0..self.width {
-                let theirs = self.at(theirs, at);
-                let mine = &mut self.own(mine)[at];
-                *mine = (*mine).max(theirs);
+                self.bases[own + at] = self.bases[own + at].max(self.at(theirs, at));
             }
         }
     }
@@ -452,8 +459,8 @@ impl Chunks {
     /// Raises an entry of a clock that is being made.
     fn raise(&mut self, row: &mut [u32], thread: usize, count: u32) {
         if self.entry(row, thread) < count {
-            let at = thread % self.width;
-            self.own(&mut row[thread / self.width])[at] = count;
+            let (chunk, at) = in_chunk(thread);
+            self.own(&mut row[chunk])[at] = count;
         }
     }
 }
