@@ -348,16 +348,17 @@ impl<'t> Search<'t> {
         let asked = trace.contested().filter_map(|access| {
             let read = access.event;
             let mut is_asked = false;
-            for used in trace.uses(access) {
-                let last = &mut last[used.cell.index()];
+            for number in access.cell_numbers() {
+                let (cell, last) = (CellId(number as u32), &mut last[number]);
                 // Only an edge of another thread, of which nothing is known yet, says something.
                 let write = *last;
                 if access.kind.reads()
                     && write != NOBODY
                     && must.clocks().is_news(write, read)
-                    && !trace.cell(used.cell).external()
+                    && !trace.cell(cell).external()
                 {
-                    let (cell, value) = (used.cell, used.read);
+                    let seen = trace.uses(access).find(|used| used.cell == cell);
+                    let value = seen.map_or(0, |used| used.read);
                     reads.borrow_mut().push_back(Seen {
                         read,
                         cell,
