@@ -124,6 +124,14 @@ impl Decider<'_> {
             });
             tracing::debug!(instances = further.len(), ?left, "together");
             open = left.map(|_| Unknown::Instances);
+            // It was asked at little expense, and nobody has looked for a schedule.
+            if let Some((access, free)) = left {
+                let goal = Goal::UseAfterFree { free, access };
+                if let Asked::Feasible(as_recorded, then) = solvers.ask(&goal)? {
+                    let schedule = self.schedule_of(as_recorded, &then, goal);
+                    return Ok(AfterFree::Found(in_order(free, access), schedule));
+                }
+            }
         }
         Ok(match open {
             _ if self.options.out_of_time() => AfterFree::Open(Unknown::Time),

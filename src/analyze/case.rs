@@ -368,6 +368,12 @@ impl<'d> Case<'d, '_> {
             let left = first_not_refuted(known.trace, &mut further, u32::MAX, &mut |ending| self.refutes(ending));
             tracing::debug!(instances = further.len(), ?left, "together");
             open = left.map(|_| Unknown::Instances);
+            if let Some((a, b)) = left
+                && let Asked::Feasible(as_recorded, then) = self.ask_now(&Goal::race(a, b))?
+            {
+                let schedule = known.schedule_of(as_recorded, &then, Goal::race(a, b));
+                return Ok(known.witnessed((a, b), schedule, instances));
+            }
         }
         let core = example.or(excluded).or(visited.first_needed);
         match known.after_free(sites, limit, self)? {

@@ -92,6 +92,19 @@ fn uses_after_free_are_predicted_and_shown_live() {
     }
 }
 
+/// Where there are more instances than are asked about one by one, the others are not passed over.
+#[test]
+fn one_of_many_instances_is_found() {
+    let program = compiled("many", "stale_among_many");
+    let expected = BTreeSet::from([program.line("use"), program.line("free")]);
+    for seed in ["1", "2"] {
+        program.record(&["--policy", "random", "--seed", seed], &[]);
+        let (found, status) = analyzed(&program);
+        assert_eq!(found, [("use-after-free".to_owned(), expected.clone())], "seed {seed}");
+        assert_eq!(status, 66, "seed {seed}");
+    }
+}
+
 #[test]
 fn a_second_free_uses_what_the_first_has_freed() {
     let program = compiled("twice", "session_closed_twice");
