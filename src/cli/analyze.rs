@@ -597,7 +597,7 @@ impl AnalysisArgs {
             attach_pairs(trace, &mut lock_sets.warnings, &pairs);
         }
         analysis.lock_sets = lock_sets;
-        watch.all_decided("names and lines");
+        watch.all_decided(&analysis.pairs, "names and lines");
         say_unlisted(path, &analysis);
         let late = |pair: &&Pair| matches!(pair.verdict, Verdict::Unknown(Unknown::Time));
         let left = analysis.pairs.iter().filter(late).count();

@@ -21,7 +21,7 @@ use std::{hint, panic};
 use witness::analyze::Decision;
 use witness::report::Unfinished;
 use witness::results::Summary;
-use witness::verdict::Verdict;
+use witness::verdict::{Pair, Verdict};
 
 /// How long an analysis may go on after its time limit, to stop in good order.
 const GRACE: Duration = Duration::from_millis(500);
@@ -149,8 +149,11 @@ impl Watch {
         self.state.progress().kept = false;
     }
 
-    /// All pairs are decided: what follows is words.
-    pub fn all_decided(&self, stage: &'static str) {
+    /// All pairs are decided, of which some are less sure than was told: what follows is words.
+    pub fn all_decided(&self, pairs: &[Pair], stage: &'static str) {
+        let mut found = Summary::default();
+        pairs.iter().for_each(|pair| found.count(&pair.verdict));
+        self.state.progress().found = found;
         self.stage(stage);
         self.bar.set_style(ProgressStyle::default_spinner());
     }

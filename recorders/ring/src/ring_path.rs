@@ -71,7 +71,8 @@ impl RingPath {
         !self.is_there() && own.is_there()
     }
 
-    /// Whether there is a file: whoever held it is there, and did not close it.
+    /// Whether there is a file: whoever held it is there, and did not close it. Of a process of another user, it is not
+    /// seen which files it holds, but that it is there.
     #[must_use]
     pub fn is_there(&self) -> bool {
         let answer: i64;
@@ -87,7 +88,7 @@ impl RingPath {
                 options(nostack),
             );
         }
-        answer == 0
+        answer == 0 || answer == -i64::from(libc::EACCES)
     }
 }
 

@@ -6,6 +6,7 @@
 //! what is recorded is the descriptor, and its word is looked up among those that this run registered.
 
 use super::channels;
+use crate::events::modules;
 use crate::platform::{memory, real};
 use crate::runtime::accesses::input;
 use crate::runtime::guard::RuntimeGuard;
@@ -81,6 +82,14 @@ pub fn recorded(instance: c_int, most: c_int, pc: usize) -> Option<Vec<epoll_eve
         .filter(|events| events.len() == count)?;
     said.iter().for_each(|&(file, events)| wait_for(file, events));
     Some(events)
+}
+
+/// Along a plan, waits until there is something to accept where there was in the recorded run: what told of it then may
+/// have been told again, before a client has come in this run.
+pub fn wait_to_accept(file: c_int, pc: usize) {
+    if modules::is_instrumented(pc) && plan::will_return(pc).is_some_and(|told| told as i64 >= 0) {
+        wait_for(file, libc::EPOLLIN as u32);
+    }
 }
 
 fn wait_for(file: c_int, events: u32) {

@@ -439,12 +439,14 @@ library! {
     }
     accept(file: c_int, from: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": (input file 0 listens) {
         let (most, listens) = (room(len), socket_options::listens(file).into());
+        epoll::wait_to_accept(file, pc);
     } (connection, pc) {
         if connection >= 0 { channels::received(file, 0, pc); connection = as_recorded(connection, pc); channels::sockets::is_accepted(connection, pc); address(from, len, most, pc); }
         else if crate::runtime::guard::save_errno() == libc::EAGAIN { channels::found_empty(file, pc); }
     }
     accept4(file: c_int, from: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int, "r8": (input file 0 listens) {
         let (most, listens) = (room(len), socket_options::listens(file).into());
+        epoll::wait_to_accept(file, pc);
     } (connection, pc) {
         if connection >= 0 { channels::received(file, 0, pc); connection = as_recorded(connection, pc); channels::sockets::is_accepted(connection, pc); address(from, len, most, pc); }
         else if crate::runtime::guard::save_errno() == libc::EAGAIN { channels::found_empty(file, pc); }

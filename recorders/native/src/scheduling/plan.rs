@@ -171,6 +171,13 @@ pub fn returned(pc: usize) -> Option<u64> {
     step.value.filter(|_| step.matches(kind::INPUT, pc as u64))
 }
 
+/// The same of the call that the calling thread is about to make, other events of which may come first.
+pub fn will_return(pc: usize) -> Option<u64> {
+    let steps = SCHEDULER.plan().steps_of(follower()?.index.get());
+    let mut of_call = steps.map(|(_, step)| step).take_while(|step| step.is_at(pc as u64));
+    of_call.find(|step| step.kind == kind::INPUT)?.value
+}
+
 /// What comes next from outside to the calling thread at this position, piece by piece, as far as the plan has it.
 pub fn inputs(pc: usize) -> impl Iterator<Item = u64> {
     let steps = follower().map(|thread| SCHEDULER.plan().steps_of(thread.index.get()));
