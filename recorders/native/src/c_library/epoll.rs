@@ -21,6 +21,9 @@ use std::vec::Vec;
 /// asked for it.
 const PATIENCE: c_int = 2000;
 
+/// The same where the program accepts a connection, without which it does not go on: clients take their own time.
+const PATIENCE_TO_ACCEPT: c_int = 8000;
+
 /// A descriptor that an instance watches, and its word.
 #[derive(Clone, Copy)]
 struct Registered {
@@ -80,7 +83,7 @@ pub fn recorded(instance: c_int, most: c_int, pc: usize) -> Option<Vec<epoll_eve
     let events = with_words
         .collect::<Option<Vec<_>>>()
         .filter(|events| events.len() == count)?;
-    said.iter().for_each(|&(file, events)| wait_for(file, events));
+    said.iter().for_each(|&(file, events)| wait_for(file, events, PATIENCE));
     Some(events)
 }
 
@@ -88,11 +91,11 @@ pub fn recorded(instance: c_int, most: c_int, pc: usize) -> Option<Vec<epoll_eve
 /// have been told again, before a client has come in this run.
 pub fn wait_to_accept(file: c_int, pc: usize) {
     if modules::is_instrumented(pc) && plan::will_return(pc).is_some_and(|told| told as i64 >= 0) {
-        wait_for(file, libc::EPOLLIN as u32);
+        wait_for(file, libc::EPOLLIN as u32, PATIENCE_TO_ACCEPT);
     }
 }
 
-fn wait_for(file: c_int, events: u32) {
+fn wait_for(file: c_int, events: u32, patience: c_int) {
     let mut state = pollfd {
         fd: file,
         events: events as c_short,
@@ -101,7 +104,7 @@ fn wait_for(file: c_int, events: u32) {
     // SAFETY: a slot holds a thread, which lives for ever; one valid entry.
     unsafe {
         if real::poll(&mut state, 1, 0) == 0 {
-            RuntimeGuard::of(&*slot()).outside(|| real::poll(&mut state, 1, PATIENCE));
+            RuntimeGuard::of(&*slot()).outside(|| real::poll(&mut state, 1, patience));
         }
     }
 }

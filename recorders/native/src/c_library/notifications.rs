@@ -2,8 +2,10 @@
 //! has come, that input and output are done.
 
 use crate::platform::memory;
-use crate::runtime::accesses::{comes, passes, returns, writes};
-use crate::signals::notifications::{INPUT_AND_OUTPUT, MESSAGES, are_asked_for, begin, interval_timer, timer};
+use crate::runtime::accesses::{arrives, comes, passes, returns};
+use crate::signals::notifications::{
+    INPUT_AND_OUTPUT, MESSAGES, actual_timer, are_asked_for, begin, interval_timer, timer, timer_is_made,
+};
 use core::mem::offset_of;
 use libc::{aiocb, c_int, c_uint, clockid_t, itimerspec, itimerval, mqd_t, sigevent, timer_t, useconds_t};
 
@@ -32,16 +34,30 @@ fn wants_of_block(block: *const aiocb) {
 library! {
     timer_create(clock: clockid_t, event: *mut sigevent, timer: *mut timer_t) -> c_int, "rcx": system {
         wants(event, pc);
-    } (result, pc) { if result == 0 { writes(timer, size_of::<timer_t>(), pc); } }
+    } (result, pc) {
+        if result == 0 {
+            let actual = timer.read_unaligned();
+            arrives(timer, size_of::<timer_t>(), pc);
+            timer_is_made(timer.read_unaligned() as usize, actual as usize);
+        }
+    }
+    timer_delete(timer: timer_t) -> c_int, "rsi": system {
+        let timer = actual_timer(timer as usize) as timer_t;
+    } (result, pc) {}
     timer_settime(which: timer_t, flags: c_int, new: *const itimerspec, old: *mut itimerspec) -> c_int, "r8": system {
         passes(new, size_of::<itimerspec>(), pc);
         // The C library's number is the kernel's, but of a timer that is told by a thread.
         begin(timer(which as usize as c_int), pc);
+        let which = actual_timer(which as usize) as timer_t;
     } (result, pc) { if result == 0 { comes(old, size_of::<itimerspec>(), pc); } }
-    timer_gettime(timer: timer_t, to: *mut itimerspec) -> c_int, "rdx": system {} (result, pc) {
+    timer_gettime(timer: timer_t, to: *mut itimerspec) -> c_int, "rdx": system {
+        let timer = actual_timer(timer as usize) as timer_t;
+    } (result, pc) {
         if result == 0 { comes(to, size_of::<itimerspec>(), pc); }
     }
-    timer_getoverrun(timer: timer_t) -> c_int, "rsi": system {} (count, pc) {
+    timer_getoverrun(timer: timer_t) -> c_int, "rsi": system {
+        let timer = actual_timer(timer as usize) as timer_t;
+    } (count, pc) {
         count = returns(count.into(), pc) as c_int;
     }
     setitimer(which: c_int, new: *const itimerval, old: *mut itimerval) -> c_int, "rcx": system {
