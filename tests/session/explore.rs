@@ -287,7 +287,7 @@ fn what_was_not_explored_is_not_said_to_be_covered() {
         (
             "session/programs/hidden_state.c",
             3,
-            "other threads' calls, which is not recorded: strtok",
+            "other threads' calls, which is not recorded: getopt",
         ),
         ("live/programs/children.c", 68, "the program may start other processes"),
     ] {

@@ -1,21 +1,20 @@
-/* Which word each thread gets depends on the order of the calls: strtok keeps its place, where nothing is recorded. */
+/* Which option each thread gets depends on the order of the calls: getopt keeps its place, where nothing is recorded. */
 #include <pthread.h>
-#include <string.h>
+#include <unistd.h>
 
-static char text[] = "a b c";
-static char *words[2];
+static char *arguments[] = {"program", "-a", "-b", NULL};
+static int options[2];
 
-static void *next(void *word) {
-    *(char **)word = strtok(0, " ");
+static void *next(void *option) {
+    *(int *)option = getopt(3, arguments, "ab");
     return 0;
 }
 
 int main(void) {
     pthread_t t[2];
-    strtok(text, " ");
     for (int i = 0; i < 2; i++)
-        pthread_create(&t[i], 0, next, &words[i]);
+        pthread_create(&t[i], 0, next, &options[i]);
     for (int i = 0; i < 2; i++)
         pthread_join(t[i], 0);
-    return words[0] > words[1];
+    return options[0] > options[1];
 }

@@ -1,10 +1,12 @@
 //! What the program has the system tell it later on, by a signal or a thread: that a timer has run down, that a message
 //! has come, that input and output are done.
 
+use crate::events::images;
 use crate::platform::memory;
+use crate::pthread::stack;
 use crate::runtime::accesses::{arrives, comes, passes, returns};
 use crate::signals::notifications::{
-    INPUT_AND_OUTPUT, MESSAGES, actual_timer, are_asked_for, begin, interval_timer, timer, timer_is_made,
+    self, INPUT_AND_OUTPUT, MESSAGES, actual_timer, are_asked_for, interval_timer, timer, timer_is_made,
 };
 use core::mem::offset_of;
 use libc::{aiocb, c_int, c_uint, clockid_t, itimerspec, itimerval, mqd_t, sigevent, timer_t, useconds_t};
@@ -22,6 +24,15 @@ fn wants(event: *const sigevent, pc: usize) {
         let by_thread = wanted.sigev_notify == libc::SIGEV_THREAD;
         passes(event, WHAT + if by_thread { BY_THREAD } else { 0 }, pc);
     }
+}
+
+/// The calling thread is about to have the system tell the program something about this later on. A thread that does so
+/// comes behind all that was before, though there was only one thread then, and none creates it in sight.
+fn begin(matter: u64, pc: usize) {
+    if notifications::may_come() {
+        images::take_once(stack::own);
+    }
+    notifications::begin(matter, pc);
 }
 
 /// The same of what is to be done when a block is read or written.
