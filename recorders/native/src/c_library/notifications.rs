@@ -26,6 +26,13 @@ fn wants(event: *const sigevent, pc: usize) {
     }
 }
 
+/// The same of what is to be done when a block is read or written.
+fn wants_of_block(block: *const aiocb) {
+    if let Some(block) = memory::at(block) {
+        are_asked_for(&block.aio_sigevent);
+    }
+}
+
 /// The calling thread is about to have the system tell the program something about this later on. A thread that does so
 /// comes behind all that was before, though there was only one thread then, and none creates it in sight.
 fn begin(matter: u64, pc: usize) {
@@ -33,13 +40,6 @@ fn begin(matter: u64, pc: usize) {
         images::take_once(stack::own);
     }
     notifications::begin(matter, pc);
-}
-
-/// The same of what is to be done when a block is read or written.
-fn wants_of_block(block: *const aiocb) {
-    if let Some(block) = memory::at(block) {
-        are_asked_for(&block.aio_sigevent);
-    }
 }
 
 library! {
