@@ -8,6 +8,7 @@ mod attributes;
 mod conversions;
 mod copies;
 mod cpp;
+mod dates;
 mod epoll;
 pub mod files;
 mod filesystems;

@@ -9,11 +9,10 @@ use crate::signals::waited_for;
 
 use super::library::{reads_text, writes_text};
 use core::ffi::c_void;
-use core::mem::offset_of;
 use core::ptr;
 use libc::{
     c_char, c_int, c_long, c_uint, clock_t, clockid_t, id_t, idtype_t, itimerspec, pid_t, rusage, siginfo_t, sigset_t,
-    socklen_t, stat as FileState, sysinfo as SystemState, time_t, timespec, timeval, tm, tms, utsname,
+    socklen_t, stat as FileState, sysinfo as SystemState, time_t, timespec, timeval, tms, utsname,
 };
 use recorder_ring::Record;
 
@@ -66,44 +65,6 @@ unsafe fn told(by: Option<c_int>, to: *const FileState, pc: usize) {
     arrives(to, size_of::<FileState>(), pc);
 }
 
-/// Accesses the fields of a date. What lies between two of them belongs to nobody, and holds anything.
-fn date(time: *const tm, pc: usize, access: fn(*const u8, usize, usize)) {
-    const ZONE: usize = offset_of!(tm, tm_gmtoff);
-    const NUMBERS: usize = offset_of!(tm, tm_isdst) + size_of::<c_int>();
-    let fields = time.cast::<u8>();
-    access(fields, NUMBERS, pc);
-    if !fields.is_null() {
-        access(fields.wrapping_add(ZONE), size_of::<tm>() - ZONE, pc);
-    }
-}
-
-/// The fields that `timegm` looks at: up to the year.
-const NAMED_DAY: usize = offset_of!(tm, tm_wday);
-
-/// Those that `asctime_r` looks at: up to the day of the week.
-const BROKEN_DOWN: usize = offset_of!(tm, tm_yday);
-
-/// Records writes of those fields of a date that are not as they were: which the call has set, only it knows.
-///
-/// # Safety
-/// The call wrote there.
-unsafe fn changed(before: &tm, to: *const tm, pc: usize) {
-    const FIELD: usize = size_of::<c_int>();
-    let before = ptr::from_ref(before).cast::<u8>();
-    let after = to.cast::<u8>();
-    let numbers = (0..offset_of!(tm, tm_isdst)).step_by(FIELD).map(|at| (at, FIELD));
-    for (at, len) in numbers.chain([(offset_of!(tm, tm_gmtoff), size_of::<c_long>())]) {
-        // SAFETY: promised by the caller; the copy is as long.
-        let (old, new) = unsafe {
-            let field = |of: *const u8| core::slice::from_raw_parts(of.add(at), len);
-            (field(before), field(after))
-        };
-        if old != new {
-            writes(after.wrapping_add(at), len, pc);
-        }
-    }
-}
-
 library! {
     clock_gettime(clock: clockid_t, to: *mut timespec) -> c_int, "rdx": system {} (result, pc) {
         if result == 0 { clocks::correct(clock, to); comes(to, size_of::<timespec>(), pc); }
@@ -142,30 +103,6 @@ library! {
         if result == 0 { comes(to, size_of::<SystemState>(), pc); }
     }
     sched_getcpu() -> c_int, "rdi": system {} (value, pc) { value = returns_to_anyone(value.into(), pc) as c_int; }
-    localtime_r(from: *const time_t, to: *mut tm) -> *mut tm, "rdx": slow { reads(from, size_of::<time_t>(), pc); } (result, pc) {
-        date(result, pc, writes);
-    }
-    gmtime_r(from: *const time_t, to: *mut tm) -> *mut tm, "rdx": slow { reads(from, size_of::<time_t>(), pc); } (result, pc) {
-        date(result, pc, writes);
-    }
-    asctime_r(time: *const tm, to: *mut c_char) -> *mut c_char, "rdx": slow { reads(time, BROKEN_DOWN, pc); } (text, pc) {
-        writes_text(text, pc);
-    }
-    ctime_r(from: *const time_t, to: *mut c_char) -> *mut c_char, "rdx": slow { reads(from, size_of::<time_t>(), pc); } (text, pc) {
-        writes_text(text, pc);
-    }
-    strptime(text: *const c_char, format: *const c_char, to: *mut tm) -> *mut c_char, "rcx": quick {
-        let before = to.as_ref().copied();
-    } (rest, pc) {
-        if !rest.is_null() {
-            reads_text(format, pc);
-            reads(text, rest as usize - text as usize, pc);
-        }
-        if let Some(before) = before { changed(&before, to, pc); }
-    }
-    timegm(time: *mut tm) -> time_t, "rsi": quick { reads(time, NAMED_DAY, pc); } (seconds, pc) {
-        if seconds != -1 { date(time, pc, writes); }
-    }
     timerfd_create(clock: c_int, flags: c_int) -> c_int, "rdx": system {} (file, pc) {
         file = as_recorded(file, pc);
         if file >= 0 { channels::is_counter(file, pc); }
@@ -177,12 +114,6 @@ library! {
         passes(new, size_of::<itimerspec>(), pc);
         channels::sends(file, 0, pc);
     } (result, pc) { if result == 0 { arrives(old, size_of::<itimerspec>(), pc); } }
-    mktime(time: *mut tm) -> time_t, "rsi": slow { date(time, pc, reads); } (result, pc) {
-        date(time, pc, writes);
-    }
-    strftime(to: *mut c_char, room: usize, format: *const c_char, time: *const tm) -> usize, "r8": slow {
-        date(time, pc, reads);
-    } (len, pc) { if len > 0 { writes(to, len + 1, pc); } }
     stat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": (means system path) {} (result, pc) {
         names::looks(libc::AT_FDCWD, path, pc);
         if result == 0 { told(None, to, pc); }
