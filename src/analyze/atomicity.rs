@@ -15,7 +15,7 @@ use crate::parallel;
 use crate::prune::{Grounds, Needs};
 use crate::schedule::Goal;
 use crate::solve::{self, Steps};
-use crate::symbols::{Symbols, UnrecordedCalls};
+use crate::symbols::Symbols;
 use crate::trace::{CellId, CodePosition, EventId, IncarnationId, SectionId, Trace};
 use crate::verdict::{Analysis, AtomicityViolation, CutRefutation, Refutation, Region, Rejected, Unknown, Verdict};
 use std::num::NonZeroUsize;
@@ -113,7 +113,14 @@ pub(super) fn decide(known: &Decider<'_>, design: Option<&Design>, threads: NonZ
     };
     let Ok(decided) = parallel::map(threads, &candidates, one);
     let (mut violations, rejected): (Vec<_>, Vec<Vec<Rejected>>) = decided.into_iter().unzip();
-    doubt(known, &mut violations);
+    for violation in &mut violations {
+        let (first, second) = (violation.first(), violation.second());
+        let others = violation.others().iter();
+        let pairs = others.flat_map(|&other| [(first, other), (other, second)]);
+        if let Some(doubtful) = known.doubts.instead(&violation.verdict, pairs) {
+            violation.verdict = doubtful;
+        }
+    }
     explain(known, &mut violations, threads);
     Decided {
         violations,
@@ -155,35 +162,6 @@ fn twins(trace: &Trace, symbols: &Symbols<'_>, meant: &Meant<'_>) -> (Vec<Twins>
         twins.push(mined);
     }
     (twins, names)
-}
-
-/// Takes back what is witnessed only if a library that was not recorded did not synchronize two of the accesses.
-fn doubt(known: &Decider<'_>, violations: &mut [AtomicityViolation]) {
-    let trace = known.trace;
-    let witnessed = |violation: &AtomicityViolation| matches!(violation.verdict, Verdict::Witnessed(_));
-    if trace.tables().modules.is_empty() || !violations.iter().any(witnessed) {
-        return;
-    }
-    let calls = UnrecordedCalls::of(trace.tables());
-    if !calls.may_carry() {
-        return;
-    }
-    let hidden = calls.hidden_synchronization(trace);
-    for violation in violations {
-        let (first, second) = (violation.first(), violation.second());
-        let mut pairs = violation
-            .others()
-            .iter()
-            .flat_map(|&other| [(first, other), (other, second)]);
-        let library = pairs.find_map(|(a, b)| hidden.between(trace, a.min(b), a.max(b)));
-        if let (Verdict::Witnessed(schedule), Some(library)) = (&violation.verdict, library) {
-            violation.verdict = Verdict::Unknown(Unknown::Unsynchronized {
-                schedule: Box::new(schedule.clone()),
-                library: calls.library(library).to_owned(),
-                recorded: calls.is_recorded(library),
-            });
-        }
-    }
 }
 
 /// Works out the facts behind the first candidates that no simpler argument excludes, as many as the options say.

@@ -164,7 +164,7 @@ fn decide(
         known.decide(&of_parts, Vec::new(), &super::Unfollowed)
     });
     let Ok(decisions) = decided;
-    for pair in collect(known.trace, decisions).pairs {
+    for pair in collect(&known.doubts, decisions).pairs {
         found.entry(places(known.trace, &pair)).or_default().push(pair);
     }
     found

@@ -15,7 +15,6 @@ use crate::parallel;
 use crate::prune::{Grounds, Needs, held_at};
 use crate::schedule::Goal;
 use crate::solve::{self, Answer, NativeAnswer, Session, Steps};
-use crate::symbols::UnrecordedCalls;
 use crate::trace::{EventId, ObjectId};
 use crate::verdict::{Analysis, CutRefutation, Deadlock, DeadlockKind, Refutation, Rejected, Unknown, Verdict};
 use std::num::NonZeroUsize;
@@ -90,37 +89,17 @@ pub(super) fn decide(
         deadlocks.extend(found);
         rejected.extend(wrong);
     }
-    doubt(known, &mut deadlocks);
+    for deadlock in &mut deadlocks {
+        let example = &deadlock.example;
+        let pairs = (0..example.len()).flat_map(|b| (0..b).map(move |a| (example[a], example[b])));
+        if let Some(doubtful) = known.doubts.instead(&deadlock.verdict, pairs) {
+            deadlock.verdict = doubtful;
+        }
+    }
     Decided {
         deadlocks,
         rejected,
         incomplete: cycles.incomplete,
-    }
-}
-
-/// Takes back what is witnessed only if a library that was not recorded did not synchronize two of the operations.
-fn doubt(known: &Decider<'_>, deadlocks: &mut [Deadlock]) {
-    let trace = known.trace;
-    let witnessed = |deadlock: &Deadlock| matches!(deadlock.verdict, Verdict::Witnessed(_));
-    if trace.tables().modules.is_empty() || !deadlocks.iter().any(witnessed) {
-        return;
-    }
-    let calls = UnrecordedCalls::of(trace.tables());
-    if !calls.may_carry() {
-        return;
-    }
-    let hidden = calls.hidden_synchronization(trace);
-    for deadlock in deadlocks {
-        let example = &deadlock.example;
-        let pairs = (0..example.len()).flat_map(|b| (0..b).map(move |a| (example[a], example[b])));
-        let library = pairs.into_iter().find_map(|(a, b)| hidden.between(trace, a, b));
-        if let (Verdict::Witnessed(schedule), Some(library)) = (&deadlock.verdict, library) {
-            deadlock.verdict = Verdict::Unknown(Unknown::Unsynchronized {
-                schedule: Box::new(schedule.clone()),
-                library: calls.library(library).to_owned(),
-                recorded: calls.is_recorded(library),
-            });
-        }
     }
 }
 

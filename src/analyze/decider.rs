@@ -1,6 +1,7 @@
 //! All candidates, stage by stage: the nearest instances first, then everything else for what they leave open.
 
 use super::case;
+use super::doubts::Doubts;
 use super::exclude::{Structure, Unpinned};
 use super::timing::{stage, tier};
 use super::weak_links::WeakLinks;
@@ -43,6 +44,8 @@ pub(super) struct Decider<'t> {
     pub given_checker: Option<&'t Checker<'t>>,
     /// Another one, once that is asked: workers whose shards have no schedules need none.
     pub made_checker: OnceLock<Checker<'t>>,
+    /// What libraries that were not recorded may have synchronized.
+    pub doubts: Doubts<'t>,
     /// Whom the notifies wake in π.
     pub wakes: &'t Wakes,
     /// What holds in every run with these operations, once that is asked.
@@ -73,7 +76,9 @@ impl<'t> Decider<'t> {
         earlier.retain(|decision| work.shard.has(decision.number, all) && of_shard.insert(decision.number));
         // What does not hold is not taken up but decided anew, together with its batch.
         self.check(&mut earlier, &|_| false, &|_| true);
-        earlier.iter().for_each(|decision| follow.checked(decision));
+        earlier
+            .iter()
+            .for_each(|decision| self.tell_checked(work, decision, follow));
         let found = numbers(&earlier);
         earlier.retain(|decision| Shard::batch_of(decision.number, all).all(|number| found.contains(&number)));
         let known = numbers(&earlier);
@@ -103,7 +108,7 @@ impl<'t> Decider<'t> {
                 self.check(&mut decisions, &|number| !unchecked.contains(&number), &|_| true)
             });
             let accepted = decisions.iter().filter(|decision| unchecked.contains(&decision.number));
-            accepted.for_each(|decision| follow.checked(decision));
+            accepted.for_each(|decision| self.tell_checked(work, decision, follow));
             unchecked.clear();
         }
         decisions.iter().try_for_each(|decision| follow.decided(decision))?;
@@ -128,7 +133,7 @@ impl<'t> Decider<'t> {
                 self.check(&mut decisions, &is_done, &anew)
             });
             let new = decisions.iter().filter(|decision| !checked.contains(&decision.number));
-            new.for_each(|decision| follow.checked(decision));
+            new.for_each(|decision| self.tell_checked(work, decision, follow));
             if rejected.is_empty() {
                 break;
             }
@@ -137,6 +142,15 @@ impl<'t> Decider<'t> {
         decisions.sort_unstable_by_key(|decision| decision.number);
         stage(follow, "explanations", || self.explain(work, &mut decisions, follow))?;
         Ok(decisions)
+    }
+
+    /// Tells of a decision whose schedule, if it has one, the checker has accepted: but of no witness that is doubtful.
+    /// Who joins shards has doubts, which are worked out once then.
+    fn tell_checked<F: Follow>(&self, work: &Work<'_>, decision: &Decision, follow: &F) {
+        let is_sure = || self.doubts.instead_of_pair(&decision.pair).is_none();
+        if work.shard != Shard::WHOLE || is_sure() {
+            follow.checked(decision);
+        }
     }
 
     /// Decides candidates by all of their instances. Also returns the numbers of those whose schedules the checker has

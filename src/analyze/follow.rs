@@ -77,7 +77,8 @@ pub trait Follow: Sync {
     /// Why it cannot go on.
     type Error: Send;
 
-    /// The schedule of a decision, if it has one, was accepted by the checker.
+    /// The schedule of a decision, if it has one, was accepted by the checker, and no unrecorded library makes it
+    /// doubtful.
     fn checked(&self, _decision: &Decision) {}
 
     /// A stage of the analysis begins.

@@ -12,6 +12,7 @@ mod by_design;
 mod case;
 mod deadlocks;
 mod decider;
+mod doubts;
 mod exclude;
 mod follow;
 mod glance;
@@ -43,14 +44,14 @@ use crate::encode::{Form, Mutation};
 use crate::parallel;
 use crate::predict::SyncPreserving;
 use crate::prune::{Grounds, LockContexts, MustHappenBefore, Needs, VariableLocks};
-use crate::schedule::{Goal, Schedule};
+use crate::schedule::Schedule;
 use crate::semantics::synchronizes::is_weak;
 use crate::semantics::waits;
 use crate::solve::Native;
-use crate::symbols::UnrecordedCalls;
 use crate::trace::{AccessKind, EventId, Sections, Trace, Wakes, Writers};
 use crate::verdict::{Analysis, Fact, Find, Kind, Pair, Refutation, Regions, Rejected, Unknown, Verdict};
 use decider::Decider;
+use doubts::Doubts;
 use exclude::Unpinned;
 use hashbrown::HashMap;
 use std::num::NonZeroUsize;
@@ -249,7 +250,7 @@ pub fn analyze_with<F: Follow>(
             || known.decide(work, earlier, follow),
             || asks.then(|| beside("deadlocks", deadlocks)),
         );
-        let mut analysis = collect(trace, decisions?);
+        let mut analysis = collect(&known.doubts, decisions?);
         analysis.unlisted = known.candidates.unlisted;
         if work.scope.is_none() && work.shard == Shard::WHOLE {
             stage(follow, "the design", || by_design::apply(known, work, &mut analysis));
@@ -408,6 +409,7 @@ fn with_decider<R>(
         native,
         given_checker: work.checker,
         made_checker: OnceLock::new(),
+        doubts: Doubts::about(trace),
         wakes: &wakes,
         structure: OnceLock::new(),
         handed_on: OnceLock::new(),
@@ -442,7 +444,7 @@ pub fn join(
         .iter_mut()
         .filter_map(|decision| decision.pair.verdict.core_mut());
     cores.skip(limit).for_each(Vec::clear);
-    let mut analysis = collect(trace, decisions);
+    let mut analysis = collect(&Doubts::about(trace), decisions);
     find_behind(trace, &mut analysis);
     let find = options.find;
     let late = [
@@ -479,7 +481,7 @@ pub fn join(
 fn add_orders(known: &Decider<'_>, orders: &[Order], threads: NonZeroUsize, analysis: &mut Analysis) {
     if !orders.is_empty() || known.options.find.has(Kind::Order) {
         orders::add_to(known, orders, threads, analysis);
-        doubt(known.trace, analysis);
+        doubt(&known.doubts, &mut analysis.pairs);
     }
 }
 
@@ -499,41 +501,24 @@ fn add_pointers(known: &Decider<'_>, threads: NonZeroUsize, analysis: &mut Analy
         rows.extend(pointers::in_order_of(stale_pointers::candidates(known, &witnessed)));
     }
     pointers::add_to(known, &rows, threads, analysis);
-    doubt(known.trace, analysis);
+    doubt(&known.doubts, &mut analysis.pairs);
 }
 
-fn collect(trace: &Trace, decisions: Vec<Decision>) -> Analysis {
+fn collect(doubts: &Doubts<'_>, decisions: Vec<Decision>) -> Analysis {
     let mut analysis = Analysis::default();
     for decision in decisions {
         analysis.pairs.push(decision.pair);
         analysis.rejected.extend(decision.rejected);
     }
-    doubt(trace, &mut analysis);
+    doubt(doubts, &mut analysis.pairs);
     analysis
 }
 
-/// Takes back what is witnessed, but only if a library that was not recorded did not synchronize the two accesses.
-fn doubt(trace: &Trace, analysis: &mut Analysis) {
-    let witnessed = |pair: &Pair| matches!(pair.verdict, Verdict::Witnessed(_));
-    if trace.tables().modules.is_empty() || !analysis.pairs.iter().any(witnessed) {
-        return;
-    }
-    let calls = UnrecordedCalls::of(trace.tables());
-    if !calls.may_carry() {
-        return;
-    }
-    let hidden = calls.hidden_synchronization(trace);
-    for pair in &mut analysis.pairs {
-        if let Verdict::Witnessed(schedule) = &pair.verdict
-            // What came too early in the recorded run itself did so whatever else was there.
-            && !matches!(schedule.goal, Goal::Order { early, .. } if early == pair.example.0)
-            && let Some(library) = hidden.between(trace, pair.example.0, pair.example.1)
-        {
-            pair.verdict = Verdict::Unknown(Unknown::Unsynchronized {
-                schedule: Box::new(schedule.clone()),
-                library: calls.library(library).to_owned(),
-                recorded: calls.is_recorded(library),
-            });
+/// Takes back what is witnessed only if a library that was not recorded did not synchronize the two accesses.
+fn doubt(doubts: &Doubts<'_>, pairs: &mut [Pair]) {
+    for pair in pairs {
+        if let Some(doubtful) = doubts.instead_of_pair(pair) {
+            pair.verdict = doubtful;
         }
     }
 }

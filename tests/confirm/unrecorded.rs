@@ -3,9 +3,16 @@
 use crate::command::{said, witness};
 use crate::recorded::folder;
 use serde_json::Value;
+use std::convert::Infallible;
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use witness::analyze::{Decision, Follow, Options, Work, analyze_with};
+use witness::candidates::Candidate;
+use witness::trace::Trace;
+use witness::verdict::{Unknown, Verdict};
 
 /// Writes memory of the caller.
 const LABEL: &str = "void copy_label(char *to) { to[0] = 'a'; to[1] = 0; }\n";
@@ -266,6 +273,49 @@ fn analyzed_with(folder: &Path, name: &str, program: &str, library: &Path) -> (i
     (said.status, serde_json::from_str(&said.stdout).expect("results"))
 }
 
+/// What an analysis tells while it goes on, in case that somebody ends it.
+#[derive(Default)]
+struct Told {
+    decided: AtomicUsize,
+    witnessed: AtomicUsize,
+}
+
+impl Follow for Told {
+    type Error = Infallible;
+
+    fn checked(&self, decision: &Decision) {
+        if matches!(decision.pair.verdict, Verdict::Witnessed(_)) {
+            self.witnessed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn begin(&self, _: &[Candidate], _: usize) -> Result<Vec<Decision>, Infallible> {
+        Ok(Vec::new())
+    }
+
+    fn decided(&self, _: &Decision) -> Result<(), Infallible> {
+        self.decided.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Analyzes a trace all of whose witnesses are doubtful, and sees that none is told of before that is known.
+fn nobody_is_told_of_a_witness(trace: &Path) {
+    let trace = Trace::from_file(trace).expect("a good trace");
+    for threads in [1, 2] {
+        let told = Told::default();
+        let work = Work {
+            threads: NonZeroUsize::new(threads).expect("a thread"),
+            ..Work::default()
+        };
+        let Ok(analysis) = analyze_with(&trace, &Options::default(), &work, &told);
+        let is_doubtful = |verdict: &Verdict| matches!(verdict, Verdict::Unknown(Unknown::Unsynchronized { .. }));
+        assert!(analysis.pairs.iter().any(|pair| is_doubtful(&pair.verdict)));
+        assert!(told.decided.into_inner() >= analysis.pairs.len());
+        assert_eq!(told.witnessed.into_inner(), 0);
+    }
+}
+
 #[test]
 fn what_a_library_changed_refutes_nothing_and_is_named() {
     let folder = folder("unrecorded-label");
@@ -304,6 +354,7 @@ fn what_a_library_may_synchronize_is_not_told_as_proven() {
         assert!(why.contains("libhold.so"), "{why}");
     }
     assert_eq!(status, 3);
+    nobody_is_told_of_a_witness(&folder.join("hold.bin"));
     // The same behind a function that calls others first; and by a lock that no `cmpxchg` makes.
     let behind = HELD
         .replacen("    hold();", "    enter();", 1)
