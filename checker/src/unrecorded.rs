@@ -28,7 +28,7 @@ pub(crate) struct Pin {
 /// What is there, and what is changed by code that leaves no events.
 #[derive(Debug)]
 pub(crate) struct Unrecorded {
-    /// What the first access of each byte saw.
+    /// What the first access of each byte saw, or an image shows.
     pub(crate) initial: Initial,
     /// By byte: whether it shows a value that no recorded write explains.
     external: Bits,
@@ -234,6 +234,19 @@ impl Unrecorded {
             }
             // A free leaves nothing, a use what was there.
             if leaves.is_some() || access.is_none() {
+                if let Some(access) = access.filter(|access| access.sees.is_none())
+                    && !images.are_none()
+                    && !known.all_of(touched.clone())
+                {
+                    images.go_to(event);
+                    let alloc = bytes.alloc_of(bytes.block_of(number));
+                    let addresses = access.mem.addr..;
+                    let new = touched.clone().zip(addresses).filter(|&(byte, _)| !known.has(byte));
+                    for (byte, addr) in new {
+                        let shown = images.content(addr, alloc);
+                        shown.into_iter().for_each(|value| self.initial.set(byte, value));
+                    }
+                }
                 known.put(touched.clone(), true);
                 contents.store(touched, leaves);
             }

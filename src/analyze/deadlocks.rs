@@ -90,9 +90,7 @@ pub(super) fn decide(
         rejected.extend(wrong);
     }
     for deadlock in &mut deadlocks {
-        let example = &deadlock.example;
-        let pairs = (0..example.len()).flat_map(|b| (0..b).map(move |a| (example[a], example[b])));
-        if let Some(doubtful) = known.doubts.instead(&deadlock.verdict, pairs) {
+        if let Some(doubtful) = known.doubts.instead_of_deadlock(deadlock) {
             deadlock.verdict = doubtful;
         }
     }

@@ -3,7 +3,7 @@
 use crate::schedule::{Goal, Schedule};
 use crate::symbols::{HiddenStretches, UnrecordedCalls};
 use crate::trace::{EventId, Trace};
-use crate::verdict::{Pair, Unknown, Verdict};
+use crate::verdict::{Deadlock, Pair, Unknown, Verdict};
 use std::sync::OnceLock;
 
 /// Where unrecorded code may have synchronized threads. Worked out when something is witnessed: the code of all modules
@@ -28,11 +28,34 @@ impl<'t> Doubts<'t> {
         verdict: &Verdict,
         pairs: impl IntoIterator<Item = (EventId, EventId)>,
     ) -> Option<Verdict> {
+        let mut pairs = pairs.into_iter();
+        self.instead_by(verdict, |hidden| {
+            pairs.find_map(|(a, b)| hidden.between(self.trace, a, b))
+        })
+    }
+
+    /// The same if such a library may come between two operations of a deadlock, or decide on one: what a thread finds
+    /// before it waits for a condition is not recorded, and may be another thing in the schedule.
+    pub(super) fn instead_of_deadlock(&self, deadlock: &Deadlock) -> Option<Verdict> {
+        let example = &deadlock.example;
+        let mut pairs = (0..example.len()).flat_map(|b| (0..b).map(move |a| (example[a], example[b])));
+        self.instead_by(&deadlock.verdict, |hidden| {
+            let decides = |&wait: &EventId| hidden.decides_on(self.trace, wait);
+            let decided = example.iter().find_map(decides);
+            decided.or_else(|| pairs.find_map(|(a, b)| hidden.between(self.trace, a, b)))
+        })
+    }
+
+    fn instead_by(
+        &self,
+        verdict: &Verdict,
+        library: impl FnOnce(&HiddenStretches) -> Option<usize>,
+    ) -> Option<Verdict> {
         let Verdict::Witnessed(schedule) = verdict else {
             return None;
         };
         let (calls, hidden) = self.hidden.get_or_init(|| hidden(self.trace)).as_ref()?;
-        let library = pairs.into_iter().find_map(|(a, b)| hidden.between(self.trace, a, b))?;
+        let library = library(hidden)?;
         Some(Verdict::Unknown(Unknown::Unsynchronized {
             schedule: Box::new(schedule.clone()),
             library: calls.library(library).to_owned(),

@@ -3,7 +3,7 @@
 use super::words::{Words, value};
 use crate::schedule::Goal;
 use crate::symbols::Suspects;
-use crate::trace::{CellId, EventId, ObjectId};
+use crate::trace::{CellId, EventId, IncarnationId, ObjectId};
 use crate::verdict::{CutRefutation, Fact, Instances, Pair, Refutation, Unknown, Verdict};
 
 /// How many events a sentence lists before it only counts the rest.
@@ -147,11 +147,11 @@ impl Words<'_> {
                         "a schedule brings the read next while the pointer is to what was freed, but {what} may synchronize between \
                          them; `witness run` tries it in the program itself, or {build}"
                     ),
-                    Goal::Race(..)
-                    | Goal::Deadlock(_)
-                    | Goal::PartialDeadlock(_)
-                    | Goal::AtomicityViolation { .. }
-                    | Goal::TornPair { .. } => {
+                    Goal::Deadlock(_) | Goal::PartialDeadlock(_) => format!(
+                        "a schedule brings the threads to where they wait, but {what} may synchronize them before, or decide on what \
+                         it shares whether they wait; `witness run` tries it in the program itself, or {build}"
+                    ),
+                    Goal::Race(..) | Goal::AtomicityViolation { .. } | Goal::TornPair { .. } => {
                         format!(
                             "a schedule brings both accesses next, but {what} may synchronize between them; `witness run` tries it in the \
                          program itself, or {build}"
@@ -350,7 +350,12 @@ impl Words<'_> {
                 format!("which only the writes at {places}{initial} can have left")
             }
         };
-        format!("{head}, {tail}")
+        let is_new = self.trace.cell(cell).incarnation != IncarnationId::STATIC;
+        let aside = match is_new && !writers.is_empty() && self.trace.initial(cell).is_none() {
+            true => " (what is in a new block does not count)",
+            false => "",
+        };
+        format!("{head}, {tail}{aside}")
     }
 
     pub(super) fn thread_of(&self, event: EventId) -> String {

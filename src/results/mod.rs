@@ -408,7 +408,7 @@ pub struct Summary {
     /// Witnessed deadlocks.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub deadlocks: usize,
-    /// Undecided cycles of positions that might deadlock.
+    /// Undecided deadlocks.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown_cycles: usize,
     /// Witnessed atomicity violations.
@@ -498,7 +498,7 @@ impl std::fmt::Display for Summary {
             write!(f, "; {count} {name} witnessed")?;
         }
         if unknown_cycles > 0 {
-            write!(f, "; {unknown_cycles} cycle{} of locks unknown", plural(unknown_cycles))?;
+            write!(f, "; {unknown_cycles} possible deadlock{} unknown", plural(unknown_cycles))?;
         }
         if unknown_interruptions > 0 {
             let plural = plural(unknown_interruptions);

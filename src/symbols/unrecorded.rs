@@ -23,6 +23,18 @@ use object::Object;
 /// What comes with the system, orders nothing for the program, and has functions that the runtime leaves alone.
 const OF_THE_SYSTEM: [&str; 4] = ["ld-linux", "libgcc_s.", "libm.", "linux-vdso"];
 
+/// What a library calls that takes locks, or waits with them.
+const LOCKS: [&str; 8] = [
+    "mtx_lock",
+    "pthread_cond_timedwait",
+    "pthread_cond_wait",
+    "pthread_mutex_lock",
+    "pthread_mutex_trylock",
+    "pthread_rwlock_rdlock",
+    "pthread_rwlock_wrlock",
+    "pthread_spin_lock",
+];
+
 /// Events that are looked at before a pinned access for the access before it.
 const SEARCHED: usize = 100_000;
 
@@ -62,7 +74,9 @@ pub struct UnrecordedCalls {
     instrumented: Vec<bool>,
     /// By module: unrecorded, and may synchronize.
     synchronizes: Vec<bool>,
-    /// By module: that, and pointers to its code may be somewhere.
+    /// By module: unrecorded, and takes locks, which are recorded, but not what it does under them.
+    locks: Vec<bool>,
+    /// By module: it synchronizes, and pointers to its code may be somewhere.
     pointed_to: Vec<bool>,
     /// By module: its path.
     paths: Vec<String>,
@@ -108,17 +122,22 @@ impl UnrecordedCalls {
             .flat_map(|linkage| linkage.exports.iter().map(String::as_str))
             .collect();
         let recorded = |row: usize| linkages[row].instrumented || linkages[row].runtime;
-        let synchronizes = (0..modules.len()).map(|row| {
+        let is_strange = |row: usize| {
             let name = file_name(&modules[row].path);
             !recorded(row)
-                && linkages[row].atomics
                 && !OF_THE_SYSTEM.iter().any(|known| name.starts_with(known))
                 && !linkages[row]
                     .exports
                     .iter()
                     .any(|name| replaced.contains(name.as_str()))
-        });
-        let synchronizes: Vec<bool> = synchronizes.collect();
+        };
+        let strange: Vec<bool> = (0..modules.len()).map(is_strange).collect();
+        let all = strange.iter().zip(&linkages);
+        let synchronizes: Vec<bool> = all.map(|(&strange, linkage)| strange && linkage.atomics).collect();
+        let takes_locks = |name: &String| LOCKS.contains(&name.as_str());
+        let all = strange.iter().zip(&linkages);
+        let locks = all.map(|(&strange, linkage)| strange && linkage.imports.iter().any(takes_locks));
+        let locks: Vec<bool> = locks.collect();
         // A pointer leads where somebody took it from: by linking; or by name, which stands in the module that asks for
         // it, unless the library was opened while the program ran (names for those are often put together).
         let by_name = |row: usize| {
@@ -207,6 +226,7 @@ impl UnrecordedCalls {
             uninstrumented,
             instrumented: linkages.iter().map(|linkage| linkage.instrumented).collect(),
             synchronizes,
+            locks,
             pointed_to,
             paths: modules.iter().map(|module| module.path.clone()).collect(),
             ranges: modules.iter().map(|module| (module.start, module.end)).collect(),
@@ -311,7 +331,9 @@ impl UnrecordedCalls {
     /// Whether any code may pass something on between threads where nobody sees it.
     #[must_use]
     pub fn may_carry(&self) -> bool {
-        self.may_synchronize() || self.sites.iter().any(|site| site.carries != Carries::Nothing)
+        self.may_synchronize()
+            || self.locks.contains(&true)
+            || self.sites.iter().any(|site| site.carries != Carries::Nothing)
     }
 
     /// The code that may synchronize unseen between an event, the `at`-th of its thread, and the next; and the library
@@ -424,12 +446,20 @@ impl UnrecordedCalls {
                     }
                     _ => {}
                 }
+                // Nothing runs while a thread waits.
+                if matches!(trace.op(from), Op::WaitBegin { .. }) {
+                    continue;
+                }
                 let mut called = || {
                     let key = (trace.pc(from), trace.pc(until));
                     if let Some(&found) = known.get(&key) {
                         return found;
                     }
-                    let found = self.hidden_behind(trace, &order, at);
+                    let (called, under_lock) = self.hidden_behind(trace, &order, at);
+                    let found = (
+                        either(called, self.suspected(trace.pc(from))),
+                        under_lock.or_else(|| self.with_locks(trace.pc(from))),
+                    );
                     let mut between = self.between(trace, Some(from), Some(until));
                     if !between.any(|site| site.target == Target::Pointer) {
                         known.insert(key, found);
@@ -463,6 +493,11 @@ impl UnrecordedCalls {
             }
         }
         hidden
+    }
+
+    /// The library that a position lies in, if that is not recorded and takes locks.
+    fn with_locks(&self, pc: CodePosition) -> Option<usize> {
+        self.module_at(pc).filter(|&row| self.locks[row])
     }
 
     /// The file name of a library.
@@ -517,6 +552,41 @@ impl HiddenStretches {
                 .iter()
                 .filter_map(|(lock, stretches)| Some((lock, among(stretches)?)));
             under.min_by_key(|(lock, _)| lock.0).map(|(_, library)| library)
+        })
+    }
+
+    /// The library that may have decided, unseen, whether a thread waits for a condition: what it called since it took
+    /// the lock may have learned something there. Nothing of other operations.
+    #[must_use]
+    pub fn decides_on(&self, trace: &Trace, wait: EventId) -> Option<usize> {
+        let (Op::WaitBegin { lock, .. } | Op::WaitEnd { lock, .. }) = trace.op(wait) else {
+            return None;
+        };
+        let thread = trace.thread(wait);
+        let order = trace.program_order(thread);
+        let mut before = order.until(order.partition_point(|event| event < wait)).rev();
+        let begin = match trace.op(wait) {
+            Op::WaitEnd { .. } => before.next()?,
+            _ => wait,
+        };
+        let took = |&event: &EventId| match trace.op(event) {
+            Op::Acquire { lock: taken, .. } | Op::WaitEnd { lock: taken, .. } => taken == lock,
+            _ => false,
+        };
+        let since = before.find(took)?;
+        let learns = |stretches: &[Vec<Hidden>]| {
+            let own = &stretches[thread.index()];
+            let own = &own[own.partition_point(|stretch| stretch.from < since)..];
+            let mut own = own.iter().take_while(|stretch| stretch.until <= begin);
+            own.find(|stretch| stretch.passing.learns)
+                .map(|stretch| stretch.library)
+        };
+        learns(&self.by_thread).or_else(|| {
+            let under = self.under.get(&lock)?;
+            let mut others = under.iter().enumerate().filter(|&(other, _)| other != thread.index());
+            others
+                .any(|(_, stretches)| !stretches.is_empty())
+                .then(|| learns(under))?
         })
     }
 }

@@ -86,7 +86,7 @@ impl Cell {
         }
     }
 
-    /// Whether π shows its [value before any event](super::Trace::initial).
+    /// Whether its [value before any event](super::Trace::initial) is known.
     #[must_use]
     #[inline]
     pub fn is_known_at_first(&self) -> bool {

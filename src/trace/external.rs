@@ -31,8 +31,8 @@ impl Halves {
 }
 
 /// What is known of a cell while π is walked, in 20 bytes: there is one of these for each cell of a trace. So the bytes
-/// that showed an unexplained value go to the [`Cell`] itself, and what first reads saw to a list of its own: most cells
-/// are written first.
+/// that showed an unexplained value go to the [`Cell`] itself, and what was there at first to a list of its own: mostly
+/// that is not known, or 0.
 #[derive(Clone, Copy)]
 struct Walked {
     value: Halves,
@@ -68,8 +68,8 @@ impl Only {
 /// What a walk over π has learned of the cells' values.
 pub(super) struct Values {
     walked: Vec<Walked>,
-    /// What the first accesses of cells read, where that is known; each cell once.
-    first_read: Vec<(CellId, Halves)>,
+    /// What cells held at first, where that is known and not 0; each cell once.
+    at_first: Vec<(CellId, Halves)>,
     /// Of each cell, the bytes of which its first read saw what had been there all along.
     from_the_start: Vec<u8>,
 }
@@ -107,7 +107,7 @@ impl Trace {
             foreign: 0,
         };
         let mut walked: Vec<Walked> = vec![untouched; cells.len()];
-        let mut first_read: Vec<(CellId, Halves)> = Vec::new();
+        let mut at_first: Vec<(CellId, Halves)> = Vec::new();
         let mut turns = self.in_threads.walk();
         let (mut numbers, mut values) = (self.ops.numbers(), self.accesses.values());
         for event in self.events() {
@@ -123,6 +123,18 @@ impl Trace {
             let (read, written) = self.accesses.values_by(access, values.at(event.index()));
             for number in access.cell_numbers() {
                 let (cell, now) = (&mut cells[number], &mut walked[number]);
+                let mut was_there = |cell: &mut Cell, value| {
+                    cell.set_known_at_first();
+                    if value != 0 {
+                        at_first.push((CellId(number as u32), Halves::of(value)));
+                    }
+                };
+                if now.content == Content::Untouched && !kind.reads() && kind != AccessKind::Free {
+                    let block = &self.incarnations[cell.incarnation.index()];
+                    if let Some(value) = images.content(event, block, cell) {
+                        was_there(cell, value);
+                    }
+                }
                 if now.only == Only::NOBODY {
                     let block = &self.incarnations[cell.incarnation.index()];
                     now.last = block.alloc.unwrap_or(EventId(0));
@@ -135,8 +147,7 @@ impl Trace {
                             let block = &self.incarnations[cell.incarnation.index()];
                             let explained = images.explain(event, block, cell, read);
                             from_the_start[number] = explained;
-                            cell.set_known_at_first();
-                            first_read.push((CellId(number as u32), Halves::of(read)));
+                            was_there(cell, read);
                             all_bytes(cell.size) & !explained
                         }
                         Content::Value => differing(now.value.whole(), read),
@@ -159,7 +170,7 @@ impl Trace {
         }
         Values {
             walked,
-            first_read,
+            at_first,
             from_the_start,
         }
     }
@@ -170,11 +181,11 @@ impl Trace {
         // Asked only of cells that changed while other threads had events.
         let is_foreign = |walked: &Walked| walked.foreign != 0 && walked.only.thread().is_some();
         let own_frames = values.walked.iter().any(is_foreign).then(|| OwnFrames::of(self));
-        values.first_read.sort_unstable_by_key(|&(cell, _)| cell);
-        let mut first_read = values.first_read.into_iter().peekable();
+        values.at_first.sort_unstable_by_key(|&(cell, _)| cell);
+        let mut at_first = values.at_first.into_iter().peekable();
         let initial = (0..self.cells.len() as u32).map(|cell| {
-            let read = first_read.next_if(|first| first.0 == CellId(cell));
-            read.map_or(0, |(_, value)| value.whole())
+            let known = at_first.next_if(|first| first.0 == CellId(cell));
+            known.map_or(0, |(_, value)| value.whole())
         });
         self.initial = initial.collect();
         for (cell, walked) in self.cells.iter_mut().zip(values.walked) {

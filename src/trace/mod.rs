@@ -408,7 +408,8 @@ impl Trace {
         &self.cells[cell.index()]
     }
 
-    /// The value of a cell before any event of the trace, as far as π shows it: what its first access read.
+    /// The value of a cell before any event of the trace, as far as that is known: what its first access read, or what an
+    /// image shows (`docs/SEMANTICS.md`, *Initial values*).
     #[must_use]
     #[inline]
     pub fn initial(&self, cell: CellId) -> Option<u64> {

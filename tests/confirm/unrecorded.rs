@@ -9,6 +9,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use trace_format::reader::TraceFile;
 use witness::analyze::{Decision, Follow, Options, Work, analyze_with};
 use witness::candidates::Candidate;
 use witness::trace::Trace;
@@ -301,7 +302,8 @@ impl Follow for Told {
 
 /// Analyzes a trace all of whose witnesses are doubtful, and sees that none is told of before that is known.
 fn nobody_is_told_of_a_witness(trace: &Path) {
-    let trace = Trace::from_file(trace).expect("a good trace");
+    let file = TraceFile::open(trace).expect("a trace");
+    let trace = Trace::from_file(&file).expect("a good trace");
     for threads in [1, 2] {
         let told = Told::default();
         let work = Work {
@@ -548,6 +550,74 @@ fn what_pointers_may_lead_to_and_what_assembly_does_is_not_told_as_proven() {
     let told = pairs.iter().find(|pair| pair["verdict"] == "unknown").expect("a pair");
     let why = told["explanation"][0].as_str().expect("a reason");
     assert!(why.contains("assembly in assembly"), "{why}");
+}
+
+/// A count under a lock of its own: whoever waits for it cannot wait in vain.
+const COUNT: &str = "static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int left = 3;
+PART void leave(void)
+{
+    pthread_mutex_lock(&lock);
+    left--;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&lock);
+}
+PART void join_all(void)
+{
+    pthread_mutex_lock(&lock);
+    while (left > 0)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+}
+";
+
+const COUNTED: &str = "static int data[3];
+static void *work(void *mine)
+{
+    *(int *)mine = 1;
+    leave();
+    return 0;
+}
+int main(void)
+{
+    pthread_t thread;
+    for (int i = 0; i < 3; i++) {
+        pthread_create(&thread, 0, work, &data[i]);
+        pthread_detach(thread);
+    }
+    join_all();
+    return data[0] + data[1] + data[2] - 3;
+}
+";
+
+/// A library synchronizes by locks that are recorded, and by what it keeps under them, which is not; and so does a part of
+/// a program. What a thread finds there decides whether it waits.
+#[test]
+fn what_is_found_under_locks_of_unrecorded_code_is_not_told_as_proven() {
+    let folder = folder("unrecorded-count");
+    let header = "#include <pthread.h>\n";
+    let library = format!("{header}#define PART\n{COUNT}");
+    let program = format!("{header}void leave(void);\nvoid join_all(void);\n{COUNTED}");
+    let part = "__attribute__((no_sanitize(\"thread\"), noinline)) static";
+    let whole = format!("{header}#define PART {part}\n{COUNT}{COUNTED}");
+    let recorded = format!("{header}#define PART static\n{COUNT}{COUNTED}");
+    for (name, library, program) in [("library", library.as_str(), &program), ("part", "int unused;", &whole)] {
+        let (status, results) = analyzed(&folder, name, library, program);
+        assert_eq!(results["summary"]["witnessed"], 0, "{name}: {results}");
+        let deadlocks = results["deadlocks"].as_array().expect("deadlocks");
+        let [deadlock] = &deadlocks[..] else {
+            panic!("{name}: one deadlock: {results}");
+        };
+        let told = (&deadlock["verdict"], &deadlock["reason"]);
+        assert_eq!(told, (&"unknown".into(), &"unrecorded synchronization".into()), "{name}");
+        let why = deadlock["explanation"][0].as_str().expect("a reason");
+        assert!(why.contains("decide") && why.contains(name), "{why}");
+        assert_eq!(status, 3, "{name}");
+    }
+    let (status, results) = analyzed(&folder, "recorded", "int unused;", &recorded);
+    assert_eq!((status, open(&results)), (0, Vec::new()), "{results}");
+    assert_eq!(results["deadlocks"].as_array().map(Vec::len), Some(0), "{results}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! it judges. Small traces only: whatever is asked is looked up by walking over all events.
 
 use std::collections::{BTreeMap, BTreeSet};
-use trace_format::{Event, ObjectId, ObjectKind, Op, Tables, ThreadId};
+use trace_format::{Event, NOBODYS, ObjectId, ObjectKind, Op, Tables, ThreadId};
 use witness::trace::EventId;
 
 /// The place of a pinned access: all events of other threads before `from` have happened, none after `until`.
@@ -20,7 +20,7 @@ pub struct Cell {
     pub block: usize,
     pub addr: u64,
     pub size: u64,
-    /// What its first event saw, if that reads.
+    /// What its first event saw, if that reads; what an image shows, if it writes.
     pub initial: Option<u64>,
     pub external: bool,
 }
@@ -437,6 +437,61 @@ impl Execution {
             .collect()
     }
 
+    /// The newest image of a byte that was taken until an event, and since the byte's block was allocated.
+    fn image_of(&self, addr: u64, block: usize, until: EventId) -> Option<usize> {
+        let images = &self.tables.images;
+        let newest = (0..images.len()).rev().find(|&number| {
+            let image = &images[number];
+            image.before <= u64::from(until.0) && (image.addr..image.addr.saturating_add(image.size)).contains(&addr)
+        })?;
+        let alloc = self.allocs[block];
+        alloc
+            .is_none_or(|alloc| images[newest].before > u64::from(alloc.0))
+            .then_some(newest)
+    }
+
+    /// What images show of a byte. (Here, all have bytes.)
+    fn shown(&self, number: usize, addr: u64) -> u8 {
+        let image = &self.tables.images[number];
+        let bytes = image.bytes.as_ref().expect("no constants");
+        bytes.get((addr - image.addr) as usize).copied().unwrap_or(0)
+    }
+
+    /// What a cell held before its first access, which writes it.
+    fn shown_at_first(&self, cell: usize, event: EventId) -> Option<u64> {
+        let cell = &self.cells[cell];
+        let images = &self.tables.images;
+        let marks = || (0..images.len()).filter(|&number| images[number].addr == NOBODYS);
+        let apart = marks().min().zip(marks().max());
+        let mut value = 0;
+        for addr in (cell.addr..cell.addr + cell.size).rev() {
+            let number = self.image_of(addr, cell.block, event)?;
+            if apart.is_some_and(|(first, last)| (first..=last).contains(&number)) {
+                return None;
+            }
+            value = value << 8 | u64::from(self.shown(number, addr));
+        }
+        Some(value)
+    }
+
+    /// Whether what the first access of a cell sees had been there all along.
+    fn was_there(&self, cell: usize, event: EventId, sees: u64) -> bool {
+        let cell = &self.cells[cell];
+        let is_any_taken = || {
+            self.tables
+                .images
+                .iter()
+                .any(|image| image.before <= u64::from(event.0))
+        };
+        (cell.addr..cell.addr + cell.size)
+            .zip(sees.to_le_bytes())
+            .all(|(addr, byte)| match self.image_of(addr, cell.block, event) {
+                Some(number) => self.shown(number, addr) == byte,
+                None if cell.block != 0 => byte == 0,
+                None => !is_any_taken(),
+            })
+    }
+
     /// Initial values, and which cells are external. Returns which of these no other thread can have to do with.
     fn find_values(&mut self) -> Vec<bool> {
         let mut private = vec![false; self.cells.len()];
@@ -448,11 +503,15 @@ impl Execution {
             let (mut initial, mut external, mut alone) = (None, false, true);
             let all = self.accesses_of(number);
             for &(event, used) in &all {
+                let writes = matches!(used.leaves, Leaves::Value(_));
+                if holds.is_none() && used.sees.is_none() && writes {
+                    initial = self.shown_at_first(number, event);
+                }
                 if let Some(sees) = used.sees {
                     let explained = match holds {
                         None => {
                             initial = Some(sees);
-                            alloc.is_none() || sees == 0
+                            self.was_there(number, event, sees)
                         }
                         Some(left) => left == Leaves::Value(sees),
                     };
@@ -491,12 +550,11 @@ impl Execution {
             if !self.cells[number].external || private {
                 continue;
             }
-            let alloc = self.allocs[self.cells[number].block];
             let mut stretches: Vec<Stretch> = Vec::new();
             for (event, used) in self.accesses_of(number) {
                 if let Some(sees) = used.sees {
                     let content = Leaves::Value(sees);
-                    let from_the_start = stretches.is_empty() && (alloc.is_none() || sees == 0);
+                    let from_the_start = stretches.is_empty() && self.was_there(number, event, sees);
                     match stretches.last_mut() {
                         Some(last) if last.content == content => last.members.push(event),
                         _ => stretches.push(Stretch {

@@ -1,9 +1,11 @@
-/* Does something else for each seed that a library makes, and looks for a user, for whom the C library may load libraries
-   of its own. */
+/* Does something else for each seed that a library makes, and for each amount of free memory; looks for a user, for whom
+   the C library may load libraries of its own. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <stdlib.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
 
 static unsigned seeded, data;
 
@@ -20,7 +22,7 @@ int main(void)
     if (getpwnam("nobody of this name"))
         return 3;
     for (int times = 0; times < 3; times++) {
-        seeded = seed();
+        seeded = seed() + (unsigned)(sysconf(_SC_AVPHYS_PAGES) + get_avphys_pages());
         for (unsigned bit = seeded; bit; bit >>= 1)
             free(malloc(bit & 1 ? 16 : 4000));
     }

@@ -9,7 +9,8 @@ mod synchronization;
 
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::{
-    Event, MemoryOrder, Meta, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables, ThreadId, ThreadInfo,
+    Event, ImageInfo, MemoryOrder, Meta, NOBODYS, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables, ThreadId,
+    ThreadInfo,
 };
 use witness::check::validate;
 use witness::trace::Trace;
@@ -272,7 +273,11 @@ fn generate_with(mut random: Random, threads: usize, flavour: Flavour) -> (Table
         events: Vec::new(),
     };
     world.run(length, unrecorded);
-    let tables = tables(threads, initial, branches, foreign_unlock);
+    let images = images(&mut world.random);
+    let tables = Tables {
+        images,
+        ..tables(threads, initial, branches, foreign_unlock)
+    };
     // A trace that begins in the middle, if what is left is an execution.
     let late = world.events.split_off(drop.min(world.events.len()));
     let begins_late = drop > 0 && !late.is_empty() && validate(&Trace::from_events(tables.clone(), &late)).is_ok();
@@ -281,6 +286,32 @@ fn generate_with(mut random: Random, threads: usize, flavour: Flavour) -> (Table
     }
     world.events.extend(late);
     (tables, world.events)
+}
+
+/// What memory held that was always there: mostly nobody says so, or all was zero; sometimes some of it was not, or is a
+/// thread's own.
+fn images(random: &mut Random) -> Vec<ImageInfo> {
+    if !random.chance(40) {
+        return Vec::new();
+    }
+    let image = |before, addr, size, bytes| ImageInfo {
+        before,
+        addr,
+        size,
+        bytes: Some(bytes),
+    };
+    let mut images = vec![image(0, 0x1000, 0x8000, Vec::new())];
+    if random.chance(30) {
+        let own = || image(0, NOBODYS, 0x1000, Vec::new());
+        images.push(own());
+        images.push(image(0, 0x1000, 0x1008, Vec::new()));
+        images.push(own());
+    }
+    if random.chance(30) {
+        let bytes = (0..6).map(|_| random.below(2) as u8).collect();
+        images.push(image(random.below(4), 0x1000 + 0x1000 * random.below(6), 12, bytes));
+    }
+    images
 }
 
 fn tables(threads: usize, initial: [u32; 2], control_flow_recorded: bool, foreign_unlock: bool) -> Tables {

@@ -36,6 +36,17 @@ fn whom(which: pid_t, flags: c_int, pc: usize) -> (pid_t, c_int) {
     }
 }
 
+/// Whether what `sysconf` says of this depends on the machine, and what else it does.
+fn is_of_machine(name: c_int) -> bool {
+    let numbers = [
+        libc::_SC_PHYS_PAGES,
+        libc::_SC_AVPHYS_PAGES,
+        libc::_SC_NPROCESSORS_ONLN,
+        libc::_SC_NPROCESSORS_CONF,
+    ];
+    numbers.contains(&name)
+}
+
 /// A process was waited for: which, as the program knows it.
 ///
 /// # Safety
@@ -102,6 +113,13 @@ library! {
     sysinfo(to: *mut SystemState) -> c_int, "rsi": system {} (result, pc) {
         if result == 0 { comes(to, size_of::<SystemState>(), pc); }
     }
+    sysconf(name: c_int) -> c_long, "rsi": system {} (value, pc) {
+        if is_of_machine(name) { value = returns_to_anyone(value, pc); }
+    }
+    get_phys_pages() -> c_long, "rdi": system {} (value, pc) { value = returns_to_anyone(value, pc); }
+    get_avphys_pages() -> c_long, "rdi": system {} (value, pc) { value = returns_to_anyone(value, pc); }
+    get_nprocs() -> c_int, "rdi": system {} (value, pc) { value = returns_to_anyone(value.into(), pc) as c_int; }
+    get_nprocs_conf() -> c_int, "rdi": system {} (value, pc) { value = returns_to_anyone(value.into(), pc) as c_int; }
     sched_getcpu() -> c_int, "rdi": system {} (value, pc) { value = returns_to_anyone(value.into(), pc) as c_int; }
     timerfd_create(clock: c_int, flags: c_int) -> c_int, "rdx": system {} (file, pc) {
         file = as_recorded(file, pc);
