@@ -208,7 +208,6 @@ impl<'a> Aimed<'a> {
             ..options
         };
         let mut look = |program: &Program, run: usize, learnt: &Learnt| {
-            let shows_race = |what: &What| matches!(what, What::Goal(goal) if goal.is_race());
             let path = program.trace_of(run);
             // Of one that was not searched, only its analysis tells.
             let is_untold = program.is_unsearched() && path.exists();
@@ -216,7 +215,7 @@ impl<'a> Aimed<'a> {
                 runs::remove(&path, None);
                 return Ok(());
             }
-            if run == 0 || is_untold || is_asked_for_deadlock || learnt.shows.iter().any(shows_race) {
+            if run == 0 || is_untold || is_asked_for_deadlock || learnt.shows.iter().any(What::is_for_analysis) {
                 let asked = confirm::ask(&path, &TraceFile::open(&path)?, &aim.questions, &aim.options)?;
                 if run == 0 {
                     aim.must_exist(&asked)?;

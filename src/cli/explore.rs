@@ -11,6 +11,7 @@ use super::output::{Color, print, say};
 use super::record::{seconds, split};
 use super::reports::ReportArgs;
 use super::runs;
+use super::watch;
 use super::watched::Watched;
 use anyhow::{Context, ensure};
 use hashbrown::HashSet;
@@ -26,7 +27,7 @@ use std::time::{Duration, Instant};
 use witness::analyze::{Beginning, Options as AnalysisOptions};
 use witness::explore::{
     Engine, Exploration, FailsIf, Found, Learnt, Limits, MOST_OF_A_SEARCH, Options, Program, Progress,
-    RUNS_BEFORE_LOOKING_AHEAD, Reason, Sharing, What, at_places_first, explore, folder_of_shared, shared_environment,
+    RUNS_BEFORE_LOOKING_AHEAD, Reason, Sharing, at_places_first, explore, folder_of_shared, shared_environment,
 };
 use witness::session::Bounds;
 use witness::session::{EndsWhenAsked, Launch, StandardInput, asked_to_end};
@@ -243,6 +244,8 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
     if args.shorten {
         ends.shorten(&program)?;
     }
+    // Their traces are there, however long the analyses take that follow.
+    watch::was_found(ends.lines(), ends.code);
     // Those that show something else stay, whatever they add to the races.
     let others: HashSet<usize> = runs_of(&explored, false).collect();
     let of_races = runs_of(&explored, true).filter(|&run| run > 0);
@@ -389,11 +392,10 @@ fn remove_traces(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The runs that show races, or those that show something else.
-fn runs_of(explored: &Exploration, races: bool) -> impl Iterator<Item = usize> {
+/// The runs that show what their analysis tells of, or those that show something else.
+fn runs_of(explored: &Exploration, for_analysis: bool) -> impl Iterator<Item = usize> {
     let found = explored.found.iter();
-    let is_race = |what: &What| matches!(what, What::Goal(goal) if goal.is_race());
-    let found = found.filter(move |Found { what, .. }| is_race(what) == races);
+    let found = found.filter(move |Found { what, .. }| what.is_for_analysis() == for_analysis);
     found.filter_map(|found| found.run)
 }
 

@@ -62,7 +62,9 @@ impl Ends {
                     "the program was still waiting in a loop when it had made all its events (--max-events)".to_owned(),
                     ExitCode::TimedOut,
                 ),
-                What::Ended(End::Success) | What::Goal(Goal::Race(..) | Goal::Unordered(..)) => continue,
+                What::Ended(End::Success)
+                | What::Goal(Goal::Race(..) | Goal::Unordered(..))
+                | What::UseAfterFree(_) => continue,
             };
             let (details, trace) = match *run {
                 Some(run) => {
@@ -96,7 +98,7 @@ impl Ends {
                     What::Ended(end) => end.clone(),
                     // How the run ended says nothing of those that waited then.
                     What::Goal(Goal::PartialDeadlock { .. }) => End::Success,
-                    What::Goal(_) => End::Deadlock,
+                    What::Goal(_) | What::UseAfterFree(_) => End::Deadlock,
                 };
                 ends.shown_by.push(run.map(|run| (run, end)));
                 ends.found.push(FoundResult {
@@ -110,6 +112,20 @@ impl Ends {
             }
         }
         Ok(ends)
+    }
+}
+
+impl Ends {
+    /// What was found, a line each.
+    pub fn lines(&self) -> Vec<String> {
+        let line = |found: &FoundResult| {
+            let by = found
+                .trace
+                .as_ref()
+                .map_or(String::new(), |trace| format!(", shown by {trace}"));
+            format!("FOUND: {}{by}", found.title)
+        };
+        self.found.iter().map(line).collect()
     }
 }
 

@@ -118,7 +118,7 @@ impl<'a> Made<'a> {
             code,
             is_unsearched: false,
             failure: failure_of(end),
-            shows_end: (learnt.shows.iter()).any(|what| !matches!(what, What::Goal(goal) if goal.is_race())),
+            shows_end: !learnt.shows.iter().all(What::is_for_analysis),
         })
     }
 }

@@ -38,6 +38,14 @@ const SMALLER: &str = "`--threads 1`, or a shorter recording (`witness record --
 /// The analysis that is watched now.
 static WATCHED: Mutex<Option<Arc<State>>> = Mutex::new(None);
 
+/// What was found before, by something else than the analysis that is watched now: in words, and the status that it gives.
+static FOUND_BEFORE: Mutex<Option<(Vec<String>, ExitCode)>> = Mutex::new(None);
+
+/// From now on, this is told, and counts, also if an analysis is ended from outside.
+pub fn was_found(lines: Vec<String>, status: ExitCode) {
+    *FOUND_BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some((lines, status));
+}
+
 /// How an analysis of one trace goes on. Ends, with what watches it, when dropped.
 pub struct Watch {
     state: Arc<State>,
@@ -216,9 +224,13 @@ impl State {
     /// Ends the process, whatever its other threads do, also if nobody reads what it says.
     fn end(self: &Arc<State>, progress: &Progress, what: &str, remedy: &str, status: ExitCode) -> ! {
         let words = self.last_words(progress, what, remedy);
+        let before = FOUND_BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (lines, found) = before.unwrap_or((Vec::new(), ExitCode::Nothing));
+        let status = found.or_worse(status);
         let (said, is_said) = channel();
         let (state, aloud) = (Arc::clone(self), words.clone());
         let speaker = thread::Builder::new().spawn(move || {
+            lines.iter().for_each(|line| say!("{line}"));
             state.say_last(aloud);
             let _ = said.send(());
         });

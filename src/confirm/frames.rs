@@ -102,6 +102,16 @@ pub(super) fn is_allocation(frames: &[Frame]) -> bool {
         .any(|name| ALLOCATES.iter().any(|start| name.starts_with(start)))
 }
 
+/// Whether a write is the end of a block.
+pub(super) fn is_free(frames: &[Frame]) -> bool {
+    let intercepted = frames.iter().take_while(|frame| is_intercepted(frame));
+    let mut names = intercepted.filter_map(|frame| frame.function.as_deref());
+    names.any(|name| {
+        let name = name.split('(').next().unwrap_or_default();
+        name == "free" || name == "cfree" || name.starts_with("operator delete")
+    })
+}
+
 /// Whether a frame is of what the tool intercepted, so that the place in the program is one that called it.
 pub(super) fn is_intercepted(frame: &Frame) -> bool {
     let module = frame.module.as_deref().map(file_name);

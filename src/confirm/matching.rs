@@ -6,7 +6,7 @@
 //! innermost frames of functions that a tool intercepts (memcpy, free, …) lead up to the caller; frames in system
 //! headers, which compilers inline differently, are skipped if they are not found.
 
-use super::frames::{PathFit, agree, is_allocation, is_intercepted, is_of_the_system, path_fit};
+use super::frames::{PathFit, agree, is_allocation, is_free, is_intercepted, is_of_the_system, path_fit};
 use crate::symbols::{self, Symbols, file_name, same_function};
 use crate::trace::{AccessKind, CodePosition, EventId, StackId, Trace};
 use crate::warnings::{Frame, Side, Stack};
@@ -304,11 +304,13 @@ impl<'a> Spots<'a> {
         }
         places
             .into_iter()
-            .map(|(.., fits)| self.choice(fits, side, outer))
+            .filter_map(|(.., fits)| self.choice(fits, side, outer))
             .collect()
     }
 
-    fn choice(&self, fits: Vec<Fit>, side: &Side, outer: &[Frame]) -> Choice {
+    /// What is meant of the spots of one place; `None` if it is the end of a block, and the trace has none there: whatever
+    /// else is there says nothing of that.
+    fn choice(&self, fits: Vec<Fit>, side: &Side, outer: &[Frame]) -> Option<Choice> {
         let (how, path) = (fits[0].how, fits[0].path);
         let at = match (how, fits[0].line) {
             (How::Function, _) | (_, None) => fits[0].file.clone(),
@@ -316,13 +318,21 @@ impl<'a> Spots<'a> {
         };
         // A function that is the same is evidence enough for the file.
         let moved = how == How::LineAlone && path.is_some_and(|path| !path.whole);
-        let (kept, others): (Vec<Fit>, Vec<Fit>) = fits.into_iter().partition(|fit| has_kind(side, fit.spot.kind));
+        let frees = matches!(&side.stack, Stack::Frames(frames) if is_free(frames));
+        let is_meant = |fit: &Fit| match frees {
+            true => fit.spot.kind == AccessKind::Free,
+            false => has_kind(side, fit.spot.kind),
+        };
+        let (kept, others): (Vec<Fit>, Vec<Fit>) = fits.into_iter().partition(is_meant);
         let other_kind = kept.is_empty();
+        if other_kind && frees {
+            return None;
+        }
         let kept = if other_kind { others } else { kept };
         let scores: Vec<usize> = kept.iter().map(|fit| self.common_calls(outer, fit)).collect();
         let most = scores.iter().max().copied().unwrap_or(0);
         let spots = kept.iter().zip(scores).filter(|(_, score)| *score == most);
-        Choice {
+        Some(Choice {
             place: Place {
                 at,
                 how,
@@ -330,7 +340,7 @@ impl<'a> Spots<'a> {
                 other_kind,
             },
             spots: spots.map(|(fit, _)| fit.spot).collect(),
-        }
+        })
     }
 
     /// How many calls of the report's stack, from the innermost on, are also the trace's.

@@ -60,6 +60,7 @@ use near::{Near, Stops, near};
 use serde::{Deserialize, Serialize};
 use sites::Sites;
 use solver::Solver;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::ControlFlow;
 use trace_format::NOBODYS;
@@ -215,6 +216,20 @@ pub enum What {
     Goal(Goal),
     /// A run ended so, not in success.
     Ended(End),
+    /// A run accessed, at this position, what another thread had freed before.
+    UseAfterFree(u64),
+}
+
+impl What {
+    /// Whether it is for the analysis of the trace that shows it to tell what it is.
+    #[must_use]
+    pub fn is_for_analysis(&self) -> bool {
+        match self {
+            What::Goal(goal) => goal.is_race(),
+            What::UseAfterFree(_) => true,
+            What::Ended(_) => false,
+        }
+    }
 }
 
 /// Why it cannot be said that every schedule was covered.
@@ -912,7 +927,7 @@ impl<S: Session> Exploring<'_, '_, S> {
 
     /// Learns what a run showed; `goal` is what it was made to show.
     fn learn(&mut self, prefix: &Prefix, ran: Ran, goal: Option<What>) -> Result<(), S::Error> {
-        let run = self.add(&ran.run);
+        let (run, uses_after_free) = self.add(&ran.run);
         let mut learnt = Learnt::default();
         if prefix.is_guess {
             // What was wanted is open for a group: of its histories it says nothing.
@@ -938,7 +953,9 @@ impl<S: Session> Exploring<'_, '_, S> {
             End::Success => false,
         };
         let ended = is_told.then_some(What::Ended(ran.end));
-        for what in ended.into_iter().chain(goal) {
+        let is_wanted = self.options.find.has(Kind::UseAfterFree);
+        let uses = uses_after_free.into_iter().filter(|_| is_wanted);
+        for what in ended.into_iter().chain(goal).chain(uses.map(What::UseAfterFree)) {
             if self.note(what.clone(), prefix, Some(run)) {
                 learnt.shows.push(what);
             }
@@ -948,7 +965,7 @@ impl<S: Session> Exploring<'_, '_, S> {
 
     /// A run that was made before this session.
     fn recall(&mut self, Remembered { run, learnt }: Remembered) {
-        let run = self.add(&run);
+        let (run, _) = self.add(&run);
         if let Some(node) = learnt.waits {
             self.forest.learn_patience(NodeId(node), Patience::Endless);
         }
@@ -960,12 +977,13 @@ impl<S: Session> Exploring<'_, '_, S> {
         }
     }
 
-    /// Adds a run to the forest; its number.
-    fn add(&mut self, run: &Run) -> usize {
-        self.progress.branches += self.forest.add(run).branches;
+    /// Adds a run to the forest; its number, and where it accessed what another thread had freed.
+    fn add(&mut self, run: &Run) -> (usize, BTreeSet<u64>) {
+        let added = self.forest.add(run);
+        self.progress.branches += added.branches;
         self.sites.add(run);
         self.progress.runs += 1;
-        self.progress.runs - 1
+        (self.progress.runs - 1, added.uses_after_free)
     }
 
     fn is_asked(&self, goal: &Goal) -> bool {

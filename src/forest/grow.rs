@@ -6,12 +6,15 @@ use super::orders::Atomic;
 use super::run::{Run, RunBlock, RunOperation, RunPlace, RunStep, RunValue, Stands};
 use super::{Edge, Forest, Next, Reservation};
 use hashbrown::HashMap;
+use std::collections::BTreeSet;
 
 /// What a run has added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Added {
     /// How many outcomes no earlier run had shown.
     pub branches: usize,
+    /// Where in the code it accessed what another thread had freed.
+    pub uses_after_free: BTreeSet<u64>,
     /// Where it did something else than an earlier run after the same history; what came later in it was not added.
     pub nondeterministic: Option<NodeId>,
 }
@@ -62,6 +65,7 @@ impl Forest {
             },
             at: vec![At::Nowhere; run.threads.len()],
             memory: Memory::default(),
+            uses_after_free: BTreeSet::new(),
             before: self.branches,
             forest: self,
         };
@@ -69,6 +73,7 @@ impl Forest {
         let branches = adding.forest.branches - adding.before;
         Added {
             branches,
+            uses_after_free: adding.uses_after_free,
             nondeterministic,
         }
     }
@@ -79,6 +84,7 @@ struct Adding<'f, 'r> {
     names: Names<'r>,
     at: Vec<At>,
     memory: Memory,
+    uses_after_free: BTreeSet<u64>,
     before: usize,
 }
 
@@ -124,6 +130,10 @@ impl Adding<'_, '_> {
             return Err(self.comes_to(thread, Next::Unknown, None)?);
         };
         let operation = self.as_in_earlier_runs(thread, operation, step);
+        let accessed = operation.span().map(|span| span.at.region);
+        if accessed.is_some_and(|region| self.memory.is_freed_by_another(region, thread)) {
+            self.uses_after_free.insert(step.position);
+        }
         if let (Some(what), Some(order)) = (Atomic::of(&step.operation), step.order) {
             self.forest.orders.note(step.position, what, order);
             if self.forest.orders.are_weak() {
@@ -143,7 +153,7 @@ impl Adding<'_, '_> {
             RunOperation::Alloc { block, .. } => self.names.allocated(block, node),
             RunOperation::Free { .. } => {
                 if let Operation::Free(region) = operation {
-                    self.memory.free(region);
+                    self.memory.free(region, thread);
                 }
             }
             _ => {}

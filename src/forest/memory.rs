@@ -21,7 +21,8 @@ pub(crate) struct Memory {
     written: HashMap<Place, Byte>,
     /// What bytes hold in this run in place of what earlier runs wrote there after the same history.
     otherwise: HashMap<Place, Byte>,
-    freed: HashSet<Region>,
+    /// By whom.
+    freed: HashMap<Region, u32>,
 }
 
 fn place(span: Span, index: u8) -> Place {
@@ -100,8 +101,13 @@ impl Memory {
         joined(values, &meant).unwrap_or(seen)
     }
 
-    pub(crate) fn free(&mut self, region: Region) {
-        self.freed.insert(region);
+    pub(crate) fn free(&mut self, region: Region, thread: u32) {
+        self.freed.insert(region, thread);
+    }
+
+    /// Whether another thread than this one has freed it.
+    pub(crate) fn is_freed_by_another(&self, region: Region, thread: u32) -> bool {
+        self.freed.get(&region).is_some_and(|&by| by != thread)
     }
 }
 
@@ -109,7 +115,7 @@ impl Forest {
     /// A run saw this value: memory that no event of the run wrote held it from the start. Whether some of it lies on a
     /// thread's stack, and is not what was written there.
     pub(super) fn saw(&mut self, memory: &Memory, span: Span, value: ValueId, position: u64) -> bool {
-        if memory.freed.contains(&span.at.region) {
+        if memory.freed.contains_key(&span.at.region) {
             self.reservations.insert(Reservation::UndefinedRead { position });
             return false;
         }

@@ -498,7 +498,11 @@ impl std::fmt::Display for Summary {
             write!(f, "; {count} {name} witnessed")?;
         }
         if unknown_cycles > 0 {
-            write!(f, "; {unknown_cycles} possible deadlock{} unknown", plural(unknown_cycles))?;
+            write!(
+                f,
+                "; {unknown_cycles} possible deadlock{} unknown",
+                plural(unknown_cycles)
+            )?;
         }
         if unknown_interruptions > 0 {
             let plural = plural(unknown_interruptions);

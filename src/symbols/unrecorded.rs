@@ -23,6 +23,17 @@ use object::Object;
 /// What comes with the system, orders nothing for the program, and has functions that the runtime leaves alone.
 const OF_THE_SYSTEM: [&str; 4] = ["ld-linux", "libgcc_s.", "libm.", "linux-vdso"];
 
+/// Libraries of which it is known what they do, also if their files are gone.
+const KNOWN: [&str; 7] = [
+    "libc.",
+    "libdl.",
+    "libgomp.",
+    "libpthread.",
+    "librt.",
+    "libstdc++.",
+    "libtsan.",
+];
+
 /// What a library calls that takes locks, or waits with them.
 const LOCKS: [&str; 8] = [
     "mtx_lock",
@@ -132,8 +143,19 @@ impl UnrecordedCalls {
                     .any(|name| replaced.contains(name.as_str()))
         };
         let strange: Vec<bool> = (0..modules.len()).map(is_strange).collect();
-        let all = strange.iter().zip(&linkages);
-        let synchronizes: Vec<bool> = all.map(|(&strange, linkage)| strange && linkage.atomics).collect();
+        // What a library is like whose file is another one by now, nothing tells; nor what it is called by. (The first
+        // module is the program.)
+        let is_gone = |row: usize| {
+            let (path, name) = (&modules[row].path, file_name(&modules[row].path));
+            let is_known = KNOWN.iter().any(|known| name.starts_with(known));
+            row > 0 && strange[row] && files[row].is_empty() && path.starts_with('/') && !is_known
+        };
+        let gone: Vec<bool> = (0..modules.len()).map(is_gone).collect();
+        let all = strange.iter().zip(&linkages).zip(&gone);
+        let synchronizes = all.map(|((&strange, linkage), &gone)| strange && linkage.atomics || gone);
+        let synchronizes: Vec<bool> = synchronizes.collect();
+        let first_gone = gone.iter().position(|&gone| gone);
+        let definer_of = |name: &str| definer.get(name).copied().or(first_gone);
         let takes_locks = |name: &String| LOCKS.contains(&name.as_str());
         let all = strange.iter().zip(&linkages);
         let locks = all.map(|(&strange, linkage)| strange && linkage.imports.iter().any(takes_locks));
@@ -171,12 +193,12 @@ impl UnrecordedCalls {
             .filter(|&(row, _)| linkages[row].instrumented && !linkages[row].runtime)
         {
             let base = modules[row].base;
-            let wanted = |name: &str| definer.get(name).copied().filter(|&library| !recorded(library));
+            let wanted = |name: &str| definer_of(name).filter(|&library| !recorded(library));
             let calls = calls(bytes, &wanted, pointers);
             let functions = calls.uninstrumented.into_iter().filter_map(|((start, end), targets)| {
                 let may = targets.iter().map(|target| match target {
                     Target::Function(name) => {
-                        let library = definer[name.as_str()];
+                        let library = definer_of(name)?;
                         synchronizes[library].then_some((library, Passing::BOTH))
                     }
                     Target::Here(passing) => Some((row, *passing)),
@@ -193,7 +215,7 @@ impl UnrecordedCalls {
             let found = calls.list.into_iter().map(|call| {
                 let (library, carries) = match &call.target {
                     Target::Function(name) => {
-                        let library = definer[name.as_str()];
+                        let library = definer_of(name).unwrap_or(row);
                         let carries = match synchronizes[library] {
                             true => Carries::Always(Passing::BOTH),
                             false => carries(&modules[library].path, name, &is_taken),

@@ -63,6 +63,41 @@ fn what_is_made_anew_is_not_used_after_free() {
     }
 }
 
+/// In the order of creation nobody frees it. A run of the exploration does, and ThreadSanitizer's report of such a run is
+/// not refuted by one that has no such free.
+#[test]
+fn what_another_run_uses_after_free_is_told_by_an_exploration_and_not_refuted() {
+    let program = compiled("explored", "freed_unless_used");
+    program.record(POLICIES[0], &[]);
+    let outcome = program.witness(&["analyze", "trace.bin"]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stdout);
+    let (used, freed) = (program.line("use"), program.line("free"));
+    let report = format!(
+        "WARNING: ThreadSanitizer: heap-use-after-free (pid=1)
+  Write of size 4 at 0x7b0400000000 by thread T1 (mutexes: write M0):
+    #0 user {used} (program+0x127e)
+
+  Previous write of size 8 at 0x7b0400000000 by thread T2 (mutexes: write M0):
+    #0 free ../../../../src/libsanitizer/tsan/tsan_interceptors_posix.cpp:706 (libtsan.so.2+0x47e82)
+    #1 closer {freed} (program+0x131e)
+
+SUMMARY: ThreadSanitizer: heap-use-after-free {used} in user
+"
+    );
+    std::fs::write(program.folder.join("report"), report).unwrap();
+    let outcome = program.witness(&["confirm", "trace.bin", "report"]);
+    assert_eq!(outcome.status, 3, "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("UNKNOWN"), "{}", outcome.stdout);
+    let file = program.file();
+    let explored = program.witness(&["explore", "-o", "runs", "--", file.to_str().unwrap()]);
+    assert_eq!(explored.status, 66, "{}", explored.stdout);
+    assert!(
+        explored.stdout.contains("use after free (witnessed)"),
+        "{}",
+        explored.stdout
+    );
+}
+
 #[test]
 fn uses_after_free_are_predicted_and_shown_live() {
     for (name, _) in PROGRAMS {
