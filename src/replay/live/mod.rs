@@ -298,7 +298,6 @@ pub fn attempt(
     attempts: u32,
 ) -> Result<(Run, Schedule, u32), LiveError> {
     let mut others: Option<std::vec::IntoIter<Schedule>> = None;
-    let mut signals_are_late = false;
     let mut followed = schedule.clone();
     let mut number = 1;
     loop {
@@ -308,14 +307,6 @@ pub fn attempt(
             Outcome::NotReached { step, .. } => *step,
             Outcome::Confirmed(_) => return Ok((run, followed, number)),
         };
-        // A run by itself: that schedule could not be followed.
-        if matches!(run.outcome, Outcome::Diverged(_))
-            && !signals_are_late
-            && let Some(varied) = vary::with_signal_later(planner.checker(), &followed, step)
-        {
-            (followed, signals_are_late) = (varied, true);
-            continue;
-        }
         if number >= attempts {
             return Ok((run, followed, number));
         }

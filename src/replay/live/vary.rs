@@ -3,9 +3,8 @@
 use super::plan::Plan;
 use crate::check::Checker;
 use crate::schedule::{self, Schedule, Slice};
-use crate::trace::{EventId, Op};
+use crate::trace::Op;
 use std::collections::HashSet;
-use trace_format::NOBODYS;
 
 /// How many slices away from the place another slice is tried.
 const REACH: usize = 3;
@@ -44,46 +43,6 @@ pub fn variations(checker: &Checker<'_>, schedule: &Schedule, step: usize) -> Ve
         }
     }
     found
-}
-
-/// The same, but that a signal is sent later: the thread that handles it first does all that it did before, but for the
-/// event that it has come to. In the program, a handler begins behind that one, however many more the schedule has come
-/// before it. `step` is where the run left the schedule; `None` if nothing of this kind may be the reason.
-#[must_use]
-pub fn with_signal_later(checker: &Checker<'_>, schedule: &Schedule, step: usize) -> Option<Schedule> {
-    let plan = Plan::of(checker, schedule).ok()?;
-    let trace = checker.trace();
-    let events: Vec<EventId> = plan.done().map(|step| plan.event(step)).collect();
-    let thread = trace.thread(*events.get(step)?);
-    // The variable that says that it was sent.
-    let moment = |event: EventId| {
-        let access = trace.access(event).filter(|access| access.addr >= NOBODYS)?;
-        Some((access.addr, access.kind.writes()))
-    };
-    let heard = |&at: &usize| match moment(events[at]) {
-        Some((addr, false)) if trace.thread(events[at]) == thread => Some((at, addr)),
-        _ => None,
-    };
-    let (handled, addr) = (step..events.len()).find_map(|at| heard(&at))?;
-    let sent = (0..handled).rfind(|&at| moment(events[at]) == Some((addr, true)))?;
-    let (first, others): (Vec<EventId>, Vec<EventId>) = events[sent..handled]
-        .iter()
-        .partition(|&&event| trace.thread(event) == thread);
-    let order = events[..sent]
-        .iter()
-        .chain(&first)
-        .chain(&others)
-        .chain(&events[handled..]);
-    let slices = order.map(|&event| Slice {
-        thread: trace.thread(event),
-        events: 1,
-    });
-    let varied = Schedule {
-        slices: merged(slices.collect()),
-        ..in_slices(checker, schedule)
-    };
-    let is_other = !first.is_empty() && sent <= step;
-    (is_other && Plan::of(checker, &varied).is_ok()).then_some(varied)
 }
 
 /// The same schedule without events as recorded: every slice and every wake is named.
