@@ -248,10 +248,10 @@ impl Gathering<'_> {
     /// Fills in the accesses of each spot.
     fn finish(mut self) -> (Spots, Vec<Crowded>) {
         self.found.end_cells();
-        let (mut spots, mut contexts) = (self.of_access.cursor(), self.contexts.walk());
+        let (mut spots, mut held) = (self.of_access.cursor(), self.contexts.walk());
         for event in self.wanted.events() {
             let spot = spots.at(event.index()) - 1;
-            self.found.list[spot as usize].push(event, contexts.at(event.index()));
+            self.found.list[spot as usize].push(event, self.contexts, held.at(event.index()));
         }
         self.found.list.iter_mut().for_each(Spot::end);
         (self.found, self.crowded)

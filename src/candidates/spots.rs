@@ -19,7 +19,9 @@ pub(super) struct Spot {
     of: Of,
     /// The accesses, if they are of several cells.
     accesses: Column<EventId>,
-    /// What its thread holds at them, until pairs are found.
+    /// The locks that its thread holds at all of them.
+    held: InAll,
+    /// What it holds at each, until pairs are found: only if there are too many locks to tell these apart by that.
     contexts: Vec<LockContextId>,
 }
 
@@ -39,16 +41,18 @@ impl Spot {
             key,
             of: Of::Nobody,
             accesses: Column::default(),
+            held: InAll::default(),
             contexts: Vec::new(),
         }
     }
 
-    /// Goes on by an access: the next one.
-    pub(super) fn push(&mut self, access: EventId, held: LockContextId) {
+    /// Goes on by an access, the next one, and by what its thread holds.
+    pub(super) fn push(&mut self, access: EventId, contexts: &LockContexts, held: LockContextId) {
         if self.of == Of::Several {
             self.accesses.push(access);
         }
-        if self.contexts.last() != Some(&held) {
+        self.held = contexts.and(self.held, held);
+        if !contexts.is_exact() && self.contexts.last() != Some(&held) {
             self.hold(held);
         }
     }
@@ -365,12 +369,6 @@ impl Spots {
     ) {
         let (mut pairs, mut numbers) = (Vec::<SpotPair>::new(), HashMap::new());
         let mut parts = Vec::new();
-        // Each spot is one of many pairs.
-        let held = self
-            .list
-            .iter()
-            .map(|spot| contexts.in_all(spot.contexts.iter().copied()));
-        let held: Vec<InAll> = held.collect();
         for cell in 0..self.cells() {
             self.parts(cell, &mut parts);
             self.each_conflict(&parts, freed, |a, b| {
@@ -380,9 +378,9 @@ impl Spots {
                     let Some(candidate) = candidate(self.positions(spots), first) else {
                         return NONE;
                     };
-                    let [mine, theirs] = [a, b].map(|part| held[part.spot as usize]);
-                    let all_clash = contexts.clash_in_all(mine, theirs).unwrap_or_else(|| {
-                        let [a, b] = [a, b].map(|part| self.list[part.spot as usize].contexts.iter().copied());
+                    let [a, b] = [a, b].map(|part| &self.list[part.spot as usize]);
+                    let all_clash = contexts.clash_in_all(a.held, b.held).unwrap_or_else(|| {
+                        let [a, b] = [a, b].map(|spot| spot.contexts.iter().copied());
                         contexts.all_clash(a, b)
                     });
                     pairs.push(SpotPair {
@@ -569,12 +567,40 @@ impl Spots {
             there.excerpt(from..until).try_for_each(&mut *each)
         })
     }
+}
 
-    /// Accesses, each with what its thread holds.
-    pub(super) fn held(contexts: &LockContexts, accesses: Excerpt<'_, EventId>, held: &mut Vec<Held>) {
-        held.clear();
-        held.reserve(accesses.len());
-        accesses.for_each(|id| held.push((id, contexts.of_access(id))));
+/// The accesses of a cell at a spot, each with what its thread holds: those that were asked about last, since a spot is
+/// looked at with one after the other.
+#[derive(Default)]
+pub(super) struct HeldAt {
+    /// The cell and the spot.
+    of: Option<(u32, u32)>,
+    held: Vec<Held>,
+}
+
+impl HeldAt {
+    /// Those of a cell at a spot.
+    fn of(&mut self, of: (u32, u32), contexts: &LockContexts, accesses: Excerpt<'_, EventId>) -> &[Held] {
+        if self.of != Some(of) {
+            self.held.clear();
+            self.held.reserve(accesses.len());
+            accesses.for_each(|id| self.held.push((id, contexts.of_access(id))));
+            self.of = Some(of);
+        }
+        &self.held
+    }
+
+    /// Those at two spots.
+    pub(super) fn of_both<'h>(
+        [mine, theirs]: &'h mut [HeldAt; 2],
+        contexts: &LockContexts,
+        (cell, (a, b)): (u32, (u32, u32)),
+        accesses: (Excerpt<'_, EventId>, Excerpt<'_, EventId>),
+    ) -> (&'h [Held], &'h [Held]) {
+        (
+            mine.of((cell, a), contexts, accesses.0),
+            theirs.of((cell, b), contexts, accesses.1),
+        )
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::open_pairs::SitesFound;
 use super::site::Held;
-use super::spots::{SpotPair, Spots, first_from};
+use super::spots::{HeldAt, SpotPair, first_from};
 use super::{Candidates, positions_of};
 use crate::prune::{LockContextId, LockContexts, MustHappenBefore, Needs};
 use crate::trace::{CodePosition, EventId, ThreadId};
@@ -100,6 +100,7 @@ impl Candidates<'_> {
             needs,
             each,
             found: Visited::default(),
+            held: Default::default(),
             parts: Default::default(),
         };
         if visit.all_sites(sites).is_break() {
@@ -129,9 +130,10 @@ impl Candidates<'_> {
             }
             ControlFlow::Continue(())
         };
+        let mut held = Default::default();
         let at_spots: ControlFlow<()> = sites.spots.iter().try_for_each(|&pair| {
             let pair = &self.spots.pairs[pair as usize];
-            self.each_open_cell(self.order, pair, &mut |_, a, b| each_of(a, b))
+            self.each_open_cell(self.order, pair, &mut held, &mut |_, a, b| each_of(a, b))
         });
         if at_spots.is_break() {
             return;
@@ -155,16 +157,14 @@ impl Candidates<'_> {
         &self,
         order: &MustHappenBefore,
         pair: &SpotPair,
+        held: &mut [HeldAt; 2],
         each: &mut dyn FnMut(u32, Events<'_>, Events<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let (trace, contexts) = (self.trace, self.contexts);
         let count = |event, thread| order.count(event, thread);
-        let (mut held, mut held_there) = (Vec::new(), Vec::new());
         self.spots
-            .each_open_cell(trace, &count, (pair.spots, pair.cells), &mut |cell, a, b| {
-                Spots::held(contexts, a, &mut held);
-                Spots::held(contexts, b, &mut held_there);
-                each(cell, &held, &held_there)
+            .each_open_cell(self.trace, &count, (pair.spots, pair.cells), &mut |cell, a, b| {
+                let (a, b) = HeldAt::of_both(held, self.contexts, (cell, pair.spots), (a, b));
+                each(cell, a, b)
             })
     }
 }
@@ -311,6 +311,8 @@ struct Visit<'v, 't> {
     needs: &'v Needs<'v>,
     each: &'v mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
     found: Visited,
+    /// The accesses at the two spots that were looked at last.
+    held: [HeldAt; 2],
     /// Room for the accesses of two spots that hold a lock, and for the others.
     parts: [(Vec<Held>, Vec<Held>); 2],
 }
@@ -354,11 +356,16 @@ impl Visit<'_, '_> {
             return ControlFlow::Continue(());
         }
         let (mut open, mut cells) = (0, Vec::new());
-        self.candidates.each_open_cell(self.order, pair, &mut |cell, a, b| {
-            open += a.len() as u64 * b.len() as u64;
-            cells.push(cell);
-            self.all(a, b)
-        })?;
+        let mut held = std::mem::take(&mut self.held);
+        let flow = self
+            .candidates
+            .each_open_cell(self.order, pair, &mut held, &mut |cell, a, b| {
+                open += a.len() as u64 * b.len() as u64;
+                cells.push(cell);
+                self.all(a, b)
+            });
+        self.held = held;
+        flow?;
         if open < pair.instances {
             self.found.ordered += pair.instances - open;
             let first = match cells.contains(&pair.cell) {

@@ -90,11 +90,28 @@ pub struct LockContexts {
     objects: u32,
 }
 
-/// The locks that are held in all of some contexts, a bit for each, and those that are held exclusively.
+/// The locks that are held in all of some contexts, a bit for each, and those that are held exclusively. At first, of
+/// no context: all.
 #[derive(Clone, Copy, Debug)]
 pub struct InAll {
     exclusive: u64,
     held: u64,
+}
+
+impl Default for InAll {
+    fn default() -> InAll {
+        InAll {
+            exclusive: u64::MAX,
+            held: u64::MAX,
+        }
+    }
+}
+
+impl InAll {
+    /// Whether both have a lock, not both as readers.
+    fn meets(self, other: InAll) -> bool {
+        (self.exclusive & other.held) | (self.held & other.exclusive) != 0
+    }
 }
 
 impl LockContexts {
@@ -315,8 +332,9 @@ impl LockContexts {
     }
 
     /// Whether each bit stands for one lock.
+    #[must_use]
     #[inline]
-    fn is_exact(&self) -> bool {
+    pub fn is_exact(&self) -> bool {
         self.bits.len() <= u64::BITS as usize
     }
 
@@ -328,12 +346,11 @@ impl LockContexts {
         a: impl Iterator<Item = LockContextId> + Clone,
         b: impl Iterator<Item = LockContextId> + Clone,
     ) -> bool {
-        let (exclusive, held) = self.masks_of_all(a.clone(), |(_, held)| held != 0);
-        if held == 0 {
+        let mine = self.in_all(a.clone(), |mine| mine.held != 0);
+        if mine.held == 0 {
             return false;
         }
-        let meet = |(other_exclusive, other_held): (u64, u64)| (exclusive & other_held) | (held & other_exclusive) != 0;
-        let meets = meet(self.masks_of_all(b.clone(), meet));
+        let meets = self.in_all(b.clone(), |theirs| mine.meets(theirs)).meets(mine);
         if !meets || self.is_exact() {
             return meets;
         }
@@ -342,32 +359,30 @@ impl LockContexts {
             .any(|&(lock, shared)| b.contains(&(lock, false)) || (!shared && b.contains(&(lock, true))))
     }
 
-    /// What is asked of a list of contexts for [`all_clash`](Self::all_clash) with many others.
+    /// Goes on to what is held in one more context.
     #[must_use]
-    pub fn in_all(&self, contexts: impl Iterator<Item = LockContextId>) -> InAll {
-        let (exclusive, held) = self.masks_of_all(contexts, |(_, held)| held != 0);
-        InAll { exclusive, held }
+    #[inline]
+    pub fn and(&self, all: InAll, context: LockContextId) -> InAll {
+        let masks = self.masks[context.0 as usize];
+        InAll {
+            exclusive: all.exclusive & masks.exclusive,
+            held: all.held & masks.held,
+        }
     }
 
-    /// As [`all_clash`](Self::all_clash), if that follows from what is held [in all](Self::in_all) contexts of either
-    /// list; `None` if only a look at the lists tells.
+    /// As [`all_clash`](Self::all_clash), if that follows from what is held in all contexts of either list; `None` if only
+    /// a look at the lists tells, which is so only if not each bit [stands for one lock](Self::is_exact).
     #[must_use]
     pub fn clash_in_all(&self, a: InAll, b: InAll) -> Option<bool> {
-        let meet = (a.exclusive & b.held) | (a.held & b.exclusive) != 0;
+        let meet = a.meets(b);
         (!meet || self.is_exact()).then_some(meet)
     }
 
-    /// The locks that are held exclusively, and those that are held, in all of these contexts, or in the first ones of
-    /// them, as long as these go `on`.
-    fn masks_of_all(
-        &self,
-        contexts: impl Iterator<Item = LockContextId>,
-        on: impl Fn((u64, u64)) -> bool,
-    ) -> (u64, u64) {
-        let mut all = (u64::MAX, u64::MAX);
-        for id in contexts {
-            let masks = self.masks[id.0 as usize];
-            all = (all.0 & masks.exclusive, all.1 & masks.held);
+    /// What is held in all of these contexts, or in the first ones of them, as long as these go `on`.
+    fn in_all(&self, contexts: impl Iterator<Item = LockContextId>, on: impl Fn(InAll) -> bool) -> InAll {
+        let mut all = InAll::default();
+        for context in contexts {
+            all = self.and(all, context);
             if !on(all) {
                 break;
             }
