@@ -8,7 +8,7 @@
 
 use super::Scope;
 use crate::semantics::blocking::Wait;
-use crate::trace::{CodePosition, EventId, ObjectId, SectionId, Sections, ThreadId, Trace};
+use crate::trace::{CodePosition, EventId, ObjectId, Op, Section, SectionId, Sections, ThreadId, Trace};
 use columns::Excerpt;
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
@@ -136,6 +136,9 @@ fn waiting(trace: &Trace, sections: &Sections, scope: Option<&Scope>) -> Vec<Wai
         Some(scope) => scope.positions.get(&event).copied(),
         None => Some(trace.pc(event)),
     };
+    if !may_go_round(trace, sections) {
+        return Vec::new();
+    }
     // All that wait, but for one level more of what their thread holds already, which is to be had.
     let waiting = trace.operations_with(|op| Wait::is_known(op).then_some(()));
     let waiting = waiting.filter_map(|(event, ())| {
@@ -196,6 +199,35 @@ fn waiting(trace: &Trace, sections: &Sections, scope: Option<&Scope>) -> Vec<Wai
     let mut nodes: Vec<Waiting> = nodes.collect();
     nodes.sort_unstable_by_key(|node| node.events[0]);
     nodes
+}
+
+/// Whether operations that wait, or would wait if they did not give up, lie on a circle. In most programs none does, and
+/// a walk over the sections says so, without a look at the operations that open them.
+fn may_go_round(trace: &Trace, sections: &Sections) -> bool {
+    let mut circles = Circles::default();
+    // By thread: the sections that it is in.
+    let mut open: Vec<Vec<Section>> = vec![Vec::new(); trace.threads()];
+    for section in sections.all() {
+        let open = &mut open[section.thread.index()];
+        open.retain(|outer| outer.release.is_none_or(|release| Some(release) > section.acquire));
+        let locks = open.iter().map(|outer| Awaited::Lock(outer.lock));
+        for kept in locks.chain([Awaited::End(section.thread)]) {
+            circles.add(kept, Awaited::Lock(section.lock));
+        }
+        open.push(section);
+    }
+    let joins = trace.operations_with(|op| match op {
+        Op::Join { child } => Some(child),
+        _ => None,
+    });
+    for (event, child) in joins {
+        let held = sections.open_after(trace.thread(event), trace.place(event));
+        for kept in kept(trace, sections, (event, held)) {
+            circles.add(kept, Awaited::End(child));
+        }
+    }
+    circles.find();
+    !circles.is_empty()
 }
 
 /// What a thread keeps from others while it waits, in these sections.
