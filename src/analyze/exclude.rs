@@ -319,17 +319,15 @@ impl Decider<'_> {
 /// Whether must-happen-before may have edges in a trace that the operations alone do not give. (It takes a walk over the
 /// trace to find which.)
 fn rests_on_outcomes(trace: &Trace) -> bool {
-    let by_outcome = |event: EventId| match trace.op(event) {
-        Op::Access => trace.access(event).is_some_and(|access| {
-            let alloc = trace.incarnation(trace.incarnation_of(access.event)).alloc;
-            alloc.is_some_and(|alloc| trace.thread(alloc) != trace.thread(event))
-        }),
-        op => {
-            let before = Before::of(op).is_some_and(|before| before.grounds() > Grounds::Structure);
-            before || matches!(Need::of(op), Some(Need::Wake(_) | Need::Initialization(_)))
-        }
+    let is_outcome = |op: Op| {
+        let before = Before::of(op).is_some_and(|before| before.grounds() > Grounds::Structure);
+        before || matches!(Need::of(op), Some(Need::Wake(_) | Need::Initialization(_)))
     };
-    trace.has_pins() || trace.linked().any(by_outcome)
+    let is_of_another_block = |event: EventId| {
+        let alloc = || trace.incarnation(trace.incarnation_of(event)).alloc;
+        trace.is_access(event) && alloc().is_some_and(|alloc| trace.thread(alloc) != trace.thread(event))
+    };
+    trace.has_pins() || trace.has_operation(is_outcome) || trace.linked().any(is_of_another_block)
 }
 
 /// An instance of some that is not refuted, by so many questions at most; `refutes`: whether no feasible prefix has an

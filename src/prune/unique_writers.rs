@@ -391,7 +391,7 @@ impl<'t> Search<'t> {
                 };
                 for seen in std::iter::from_fn(next) {
                     let Seen { cell, value, write, .. } = seen;
-                    if !clocks.is_news(write, event) {
+                    if !clocks.is_news_to_last(write, event) {
                         continue;
                     }
                     // What it saw in π was left by this write.

@@ -117,8 +117,6 @@ impl Found<'_, '_> {
 
     fn accesses(&mut self) {
         let trace = self.native.trace;
-        let in_threads = trace.in_threads();
-        let mut turns = in_threads.walk();
         for access in trace.contested() {
             let event = access.event;
             let ends = access.kind.ends();
@@ -127,7 +125,6 @@ impl Found<'_, '_> {
             } else if !access.kind.reads() && !ends {
                 continue;
             }
-            let (thread, _) = turns.of(event);
             // What it sees and leaves there is no matter.
             for cell in access.cell_numbers() {
                 match access.kind {
@@ -136,7 +133,7 @@ impl Found<'_, '_> {
                     _ => {}
                 }
                 let is_followed = access.kind.reads() && self.cells[cell] & EXTERNAL == 0;
-                if is_followed && !self.is_settled(thread, event, CellId(cell as u32)) {
+                if is_followed && !self.is_settled(event, CellId(cell as u32)) {
                     self.mark(event);
                     self.cells[cell] |= OPEN;
                 }
@@ -145,15 +142,15 @@ impl Found<'_, '_> {
     }
 
     /// Whether a read sees what it saw, and nobody writes between, in every order that keeps what is needed before what.
-    fn is_settled(&mut self, thread: ThreadId, read: EventId, cell: CellId) -> bool {
+    fn is_settled(&mut self, read: EventId, cell: CellId) -> bool {
         let Native { trace, writers, .. } = *self.native;
-        if writers.none_but(thread, cell) {
-            return true;
-        }
         let flags = &mut self.cells[cell.index()];
         // Of most reads, that is known by then.
         if *flags & UNORDERED != 0 {
             return false;
+        }
+        if writers.none_but(trace.thread(read), cell) {
+            return true;
         }
         let needed = self.native.needs.relation();
         let writes = writers.writes(cell);
