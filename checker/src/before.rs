@@ -87,7 +87,7 @@ impl<'t> Walk<'t> {
     ///
     /// # Panics
     /// If the recording lists another one as its thread's next.
-    pub(crate) fn see(&mut self, event: EventId, thread: ThreadId, op: Op, is_access: bool) {
+    pub(crate) fn see(&mut self, event: EventId, thread: ThreadId, op: &Op, is_access: bool) {
         let number = thread.index();
         assert_eq!(self.left[number].next(), Some(event));
         let is_first = self.facts.last[number].replace(event).is_none();
@@ -95,7 +95,7 @@ impl<'t> Walk<'t> {
         let decides = !is_of_memory || is_first || self.ended[number];
         self.facts.deciding.push(event, decides);
         if !is_of_memory {
-            self.operation(event, thread, op, is_first);
+            self.operation(event, thread, *op, is_first);
         }
     }
 

@@ -193,16 +193,16 @@ impl Walk {
     }
 
     /// Goes on by an event, which may be an access.
-    pub(crate) fn see(&mut self, event: EventId, thread: ThreadId, op: Op, access: Option<Access>) {
+    pub(crate) fn see(&mut self, event: EventId, thread: ThreadId, op: &Op, access: Option<&Access>) {
         let begun = &mut self.just_begun[thread.index()];
         let first = begun.is_none();
-        let is_stack = begun.replace(first && op == Op::Begin) == Some(true);
+        let is_stack = begun.replace(first && *op == Op::Begin) == Some(true);
         match op {
             Op::Use { .. } => self.bytes.uses.push(event),
             Op::Free { .. } | Op::Destroy { .. } => self.bytes.ends.push(event),
             _ => {}
         }
-        if let Some(Access {
+        if let Some(&Access {
             mem,
             leaves: Some(value),
             ..
@@ -210,7 +210,7 @@ impl Walk {
         {
             self.leave(event, mem.size, value);
         }
-        let number = match op {
+        let number = match *op {
             Op::Alloc { addr, size } => {
                 self.alloc(event, addr, size, is_stack.then_some(thread));
                 None
@@ -280,7 +280,7 @@ impl Walk {
     }
 
     /// The number of an access's span.
-    fn access(&mut self, access: Access) -> u32 {
+    fn access(&mut self, access: &Access) -> u32 {
         let addr = access.mem.addr;
         let size = inside(addr, access.mem.size);
         let first = *self.by_first.at(addr);
@@ -466,7 +466,7 @@ mod tests {
             let mut walk = Walk::new(&trace);
             (0..)
                 .zip(&ops)
-                .for_each(|(at, &op)| walk.see(EventId(at), ThreadId(0), op, Access::of(op)));
+                .for_each(|(at, op)| walk.see(EventId(at), ThreadId(0), op, Access::of(*op).as_ref()));
             let bytes = walk.end();
 
             // By address, the last allocation that covers it; by event, what an access touches of which.

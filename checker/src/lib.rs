@@ -145,9 +145,9 @@ impl<'t> Checker<'t> {
     pub fn new(recording: &'t dyn Recording) -> Checker<'t> {
         let (mut facts, mut bytes) = (before::Walk::new(recording), bytes::Walk::new(recording));
         walk(recording, |event, thread, op| {
-            let access = Access::of(op);
+            let access = Access::of(*op);
             facts.see(event, thread, op, access.is_some());
-            bytes.see(event, thread, op, access);
+            bytes.see(event, thread, op, access.as_ref());
         });
         let (facts, mut bytes) = (facts.end(recording), bytes.end());
         let unrecorded = Unrecorded::of(recording, &facts, &bytes);

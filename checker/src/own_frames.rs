@@ -152,7 +152,7 @@ impl<'a> Ways<'a> {
         };
         let mut numbers = bytes.cursor();
         walk(recording, |event, thread, op| {
-            if let Op::Alloc { addr, size } = op {
+            if let Op::Alloc { addr, size } = *op {
                 ways.alloc(thread, addr, size);
             }
             let Some(touched) = bytes.touched_by(numbers.at(event.index())) else {
@@ -161,7 +161,7 @@ impl<'a> Ways<'a> {
             if ways.allocated_by[touched.block as usize] != thread {
                 ways.shared.set(touched.block as usize);
             }
-            let access = Access::of(op).filter(|access| access.mem.size == 8);
+            let access = Access::of(*op).filter(|access| access.mem.size == 8);
             if let Some((access, value)) = access.and_then(|access| Some((access, access.leaves?))) {
                 ways.store(value, touched.block, access.mem.addr);
             }

@@ -52,7 +52,7 @@ impl<'c> Prefix<'c> {
             let touched = || spans.of(numbers.at(event.index()));
             let stepped = match self.state.passes(event, thread, op, touched) {
                 true => Ok(Step::default()),
-                false => self.state.step_as_recorded_by(event, thread, op, None),
+                false => self.state.step_as_recorded_by(event, thread, *op, None),
             };
             match stepped {
                 Ok(step) => {

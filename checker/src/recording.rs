@@ -25,10 +25,10 @@ pub trait Recording: fmt::Debug + Sync {
     fn walk(
         &self,
         events: Range<u32>,
-        each: &mut dyn FnMut(EventId, ThreadId, Op) -> ControlFlow<()>,
+        each: &mut dyn FnMut(EventId, ThreadId, &Op) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let mut events = events.map(EventId);
-        events.try_for_each(|event| each(event, self.thread(event), self.op(event)))
+        events.try_for_each(|event| each(event, self.thread(event), &self.op(event)))
     }
     /// Where in the code an event is.
     fn pc(&self, event: EventId) -> CodePosition;
@@ -159,7 +159,7 @@ pub(crate) fn all(recording: &dyn Recording) -> impl DoubleEndedIterator<Item = 
 }
 
 /// Calls `each` with all events of a recording, in its order.
-pub(crate) fn walk(recording: &dyn Recording, mut each: impl FnMut(EventId, ThreadId, Op)) {
+pub(crate) fn walk(recording: &dyn Recording, mut each: impl FnMut(EventId, ThreadId, &Op)) {
     let all = 0..recording.events() as u32;
     let _: ControlFlow<()> = recording.walk(all, &mut |event, thread, op| {
         each(event, thread, op);
@@ -182,6 +182,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
+    #[inline]
     pub(crate) fn of(op: Op) -> Option<Access> {
         let plain = (false, MemoryOrder::Relaxed);
         let (mem, sees, leaves, (atomic, order)) = match op {

@@ -204,7 +204,7 @@ impl<'a> State<'a> {
         &mut self,
         event: EventId,
         thread: ThreadId,
-        op: Op,
+        op: &Op,
         touched: impl FnOnce() -> Option<Range<usize>>,
     ) -> bool {
         let number = thread.index();
@@ -213,7 +213,7 @@ impl<'a> State<'a> {
         }
         match op {
             Op::Read { .. } | Op::AtomicLoad { .. } => {}
-            Op::Write { value, .. } | Op::AtomicStore { value, .. } => {
+            &(Op::Write { value, .. } | Op::AtomicStore { value, .. }) => {
                 let pointers = &self.checker.pointers;
                 let Some(touched) = touched().filter(|touched| !pointers.are_at(touched.start)) else {
                     return false;

@@ -196,7 +196,7 @@ impl Unrecorded {
             // Which block they are of is seldom asked.
             let number = numbers.at(event.index());
             let Some(touched) = spans.of(number) else { return };
-            let access = Access::of(op);
+            let access = Access::of(*op);
             let (sees, leaves) = access.map_or((None, None), |access| (access.sees, access.leaves));
             // Nearly all reads see what was there, so bytes are looked at one by one only where that is not so.
             let news = sees.filter(|&value| touched.len() > 8 || !contents.hold(touched.clone(), value));

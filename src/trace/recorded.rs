@@ -102,7 +102,7 @@ impl Recording for Trace {
     fn walk(
         &self,
         events: Range<u32>,
-        each: &mut dyn FnMut(EventId, ThreadId, FileOp) -> ControlFlow<()>,
+        each: &mut dyn FnMut(EventId, ThreadId, &FileOp) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let (mut numbers, mut values) = (self.ops.numbers(), self.accesses.values());
         let mut turns = self.in_threads.walk();
@@ -114,7 +114,7 @@ impl Recording for Trace {
                 }
                 None => self.operation_in_file(event, self.ops.get_by(&mut numbers, event.index())),
             };
-            each(event, turns.of(event).0, op)
+            each(event, turns.of(event).0, &op)
         })
     }
 
