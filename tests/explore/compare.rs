@@ -164,7 +164,7 @@ fn asked(how: How, exploration: &Exploration) -> usize {
 pub fn goals(exploration: &Exploration) -> BTreeSet<Goal> {
     let goals = exploration.found.iter().filter_map(|found| match &found.what {
         What::Goal(goal) => Some(goal.clone()),
-        What::Ended(_) => None,
+        What::Ended(_) | What::UseAfterFree(_) => None,
     });
     goals.collect()
 }
