@@ -1,5 +1,6 @@
 //! The outcome of each warning, over one or several traces.
 
+use super::frames::is_free;
 use super::{Answer, Finding, Suppressed, Unmatched};
 use crate::report::noise::Hidden;
 use crate::report::{Findings, Row};
@@ -102,7 +103,10 @@ impl<'a> Confirmed<'a> {
                     false => !all.found.iter().any(|found| found.kind == "deadlock"),
                 }
         };
-        self.exploration.is_some_and(covers)
+        // Of uses after free, an exploration covers what its runs show.
+        let is_of_free = self.warning.sides.iter().any(|side| is_free(side.frames()));
+        !is_of_free
+            && self.exploration.is_some_and(covers)
             && match &self.answer.finding {
                 Finding::Pairs(_) | Finding::Deadlocks(_) => {
                     matches!(self.verdict(), Some(Verdict::NotInTrace(_)))
