@@ -80,7 +80,7 @@ fn hidden(trace: &Trace) -> Option<(UnrecordedCalls, HiddenStretches)> {
     if trace.tables().modules.is_empty() {
         return None;
     }
-    let calls = UnrecordedCalls::of(trace.tables());
+    let calls = UnrecordedCalls::in_trace(trace);
     let hidden = calls.may_carry().then(|| calls.hidden_synchronization(trace))?;
     Some((calls, hidden))
 }

@@ -15,7 +15,7 @@ use super::calls::{Linkage, Target, announcements, calls, linkage, mentions};
 use super::carriers::{Carries, carries};
 use super::uninstrumented::Passing;
 use super::{file_name, read_file};
-use crate::trace::{CodePosition, EventId, ObjectId, Op, Tables, ThreadId, Trace};
+use crate::trace::{AccessKind, CodePosition, EventId, ObjectId, Op, Tables, ThreadId, Trace};
 use columns::Excerpt;
 use hashbrown::{HashMap, HashSet};
 use object::Object;
@@ -85,6 +85,8 @@ pub struct UnrecordedCalls {
     instrumented: Vec<bool>,
     /// By module: unrecorded, and may synchronize.
     synchronizes: Vec<bool>,
+    /// By module: its file is another one by now.
+    gone: Vec<bool>,
     /// By module: unrecorded, and takes locks, which are recorded, but not what it does under them.
     locks: Vec<bool>,
     /// By module: it synchronizes, and pointers to its code may be somewhere.
@@ -248,12 +250,37 @@ impl UnrecordedCalls {
             uninstrumented,
             instrumented: linkages.iter().map(|linkage| linkage.instrumented).collect(),
             synchronizes,
+            gone,
             locks,
             pointed_to,
             paths: modules.iter().map(|module| module.path.clone()).collect(),
             ranges: modules.iter().map(|module| (module.start, module.end)).collect(),
             lacks_flags: linkages.iter().map(|linkage| linkage.lacks_flags).collect(),
         }
+    }
+
+    /// As [`of`](Self::of), of a whole trace: it shows which of the modules whose files are others by now were recorded.
+    #[must_use]
+    pub fn in_trace(trace: &Trace) -> UnrecordedCalls {
+        let mut calls = UnrecordedCalls::of(trace.tables());
+        if !calls.gone.contains(&true) {
+            return calls;
+        }
+        let plain = trace
+            .accesses()
+            .filter(|access| matches!(access.kind, AccessKind::Read | AccessKind::Write));
+        let mut recorded: HashSet<CodePosition> = plain.map(|access| trace.pc(access.event)).collect();
+        recorded.retain(|&pc| calls.module_at(pc).is_some_and(|row| calls.gone[row]));
+        for row in recorded
+            .into_iter()
+            .filter_map(|pc| calls.module_at(pc))
+            .collect::<HashSet<_>>()
+        {
+            (calls.synchronizes[row], calls.pointed_to[row]) = (false, false);
+            let own = calls.sites.iter_mut().filter(|site| site.library == row);
+            own.for_each(|site| site.carries = Carries::Nothing);
+        }
+        calls
     }
 
     /// What may have changed what a pinned access saw: the calls that threads may have made since the access of the same
