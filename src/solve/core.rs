@@ -17,8 +17,7 @@ use crate::schedule::Goal;
 use crate::semantics;
 use crate::trace::EventId;
 use crate::verdict::Fact;
-use hashbrown::HashMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 use z3::ast::Bool;
 
@@ -43,7 +42,7 @@ pub(super) fn minimal_facts(
         encoder,
         grounds,
         z3: Z3Session::new(budget),
-        trackers: HashMap::new(),
+        trackers: BTreeMap::new(),
         asserted: 0,
         goal: goal.clone(),
         question: Vec::new(),
@@ -71,7 +70,7 @@ struct Prover<'t> {
     /// What the facts may rest on.
     grounds: Grounds,
     z3: Z3Session,
-    trackers: HashMap<FactId, Bool>,
+    trackers: BTreeMap<FactId, Bool>,
     /// How many clauses of the encoder are asserted.
     asserted: usize,
     goal: Goal,

@@ -15,7 +15,7 @@
 
 use crate::encode::{Choice, Clause, Formula, Literal, Node};
 use crate::trace::EventId;
-use hashbrown::HashMap;
+use std::collections::BTreeMap;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use std::{panic, thread};
@@ -26,9 +26,11 @@ use z3::{Context, Params, SatResult, Solver, StatisticsValue};
 pub(crate) struct Z3Session {
     solver: Solver,
     minus_one: Int,
-    nodes: HashMap<Node, Int>,
+    /// In an order of their own, as all terms are kept: Z3 numbers new terms in the order in which old ones were given
+    /// back, and proofs depend on these numbers.
+    nodes: BTreeMap<Node, Int>,
     /// By (hi, lo).
-    atoms: HashMap<(Node, Node), Bool>,
+    atoms: BTreeMap<(Node, Node), Bool>,
     choices: Vec<Bool>,
     /// How many clauses of the formula are asserted.
     asserted: usize,
@@ -104,8 +106,8 @@ impl Z3Session {
         Z3Session {
             solver,
             minus_one: Int::from_i64(-1),
-            nodes: HashMap::new(),
-            atoms: HashMap::new(),
+            nodes: BTreeMap::new(),
+            atoms: BTreeMap::new(),
             choices: Vec::new(),
             asserted: 0,
             budget,
