@@ -34,6 +34,10 @@ const KNOWN: [&str; 7] = [
     "libtsan.",
 ];
 
+/// At so many places a library has accesses that was recorded; at fewer, others call the system, which is recorded
+/// whoever calls.
+const PLACES: usize = 64;
+
 /// What a library calls that takes locks, or waits with them.
 const LOCKS: [&str; 8] = [
     "mtx_lock",
@@ -269,16 +273,17 @@ impl UnrecordedCalls {
         let plain = trace
             .accesses()
             .filter(|access| matches!(access.kind, AccessKind::Read | AccessKind::Write));
-        let mut recorded: HashSet<CodePosition> = plain.map(|access| trace.pc(access.event)).collect();
-        recorded.retain(|&pc| calls.module_at(pc).is_some_and(|row| calls.gone[row]));
-        for row in recorded
-            .into_iter()
-            .filter_map(|pc| calls.module_at(pc))
-            .collect::<HashSet<_>>()
-        {
-            (calls.synchronizes[row], calls.pointed_to[row]) = (false, false);
-            let own = calls.sites.iter_mut().filter(|site| site.library == row);
-            own.for_each(|site| site.carries = Carries::Nothing);
+        let places: HashSet<CodePosition> = plain.map(|access| trace.pc(access.event)).collect();
+        let mut by_module: HashMap<usize, usize> = HashMap::new();
+        for row in places.into_iter().filter_map(|pc| calls.module_at(pc)) {
+            *by_module.entry(row).or_default() += 1;
+        }
+        for (row, _) in by_module.into_iter().filter(|&(_, places)| places >= PLACES) {
+            if calls.gone[row] {
+                (calls.synchronizes[row], calls.pointed_to[row]) = (false, false);
+                let own = calls.sites.iter_mut().filter(|site| site.library == row);
+                own.for_each(|site| site.carries = Carries::Nothing);
+            }
         }
         calls
     }
