@@ -2,9 +2,12 @@
 //!
 //! A library counts as unrecorded if it is not instrumented and the runtime replaces none of its functions. It may
 //! synchronize if it has atomic instructions, or calls the kernel's futex. The modules' files tell which functions call
-//! it ([`calls`]), so nothing is known of modules that are gone or were rebuilt. A call through a pointer leads where
-//! one of the pointers to code leads that its thread read in the same function shortly before; if it read none, the
-//! call may lead to any library that may synchronize.
+//! it ([`calls`]); what a program calls whose own file is gone or was rebuilt is not known, and a library that is gone may
+//! synchronize. A call through a pointer leads where one of the pointers to code leads that its thread read in the same
+//! function shortly before; if it read none, the call may lead to any library that may synchronize.
+//!
+//! A library without any such instruction may still take locks. These are recorded, but not what it finds under them: by
+//! that it may order threads, or decide whether one waits.
 //!
 //! This errs on both sides: a call in a function need not have been made between two events of it. No refutation rests
 //! on this: it names the code that may have changed memory, and keeps a race from being reported as proven until a live
