@@ -1,13 +1,13 @@
 //! Where the threads of a trace may have called code that was not recorded, and whether that code may synchronize.
 //!
 //! A library counts as unrecorded if it is not instrumented and the runtime replaces none of its functions. It may
-//! synchronize if it has atomic instructions, or calls the kernel's futex. The modules' files tell which functions call
-//! it ([`calls`]); what a program calls whose own file is gone or was rebuilt is not known, and a library that is gone may
-//! synchronize. A call through a pointer leads where one of the pointers to code leads that its thread read in the same
-//! function shortly before; if it read none, the call may lead to any library that may synchronize.
+//! synchronize if it has atomic instructions, or calls the kernel's futex. The modules' files tell which functions
+//! call it ([`calls`]); what a program calls whose own file is gone or was rebuilt is not known, and a library that is
+//! gone may synchronize. A call through a pointer leads where one of the pointers to code leads that its thread read
+//! in the same function shortly before; if it read none, the call may lead to any library that may synchronize.
 //!
-//! A library without any such instruction may still take locks. These are recorded, but not what it finds under them: by
-//! that it may order threads, or decide whether one waits.
+//! A library without any such instruction may still take locks. These are recorded, but not what it finds under them:
+//! by that it may order threads, or decide whether one waits.
 //!
 //! This errs on both sides: a call in a function need not have been made between two events of it. No refutation rests
 //! on this: it names the code that may have changed memory, and keeps a race from being reported as proven until a live
@@ -266,7 +266,8 @@ impl UnrecordedCalls {
         }
     }
 
-    /// As [`of`](Self::of), of a whole trace: it shows which of the modules whose files are others by now were recorded.
+    /// As [`of`](Self::of), of a whole trace: it shows which of the modules whose files are others by now were
+    /// recorded.
     #[must_use]
     pub fn in_trace(trace: &Trace) -> UnrecordedCalls {
         let mut calls = UnrecordedCalls::of(trace.tables());
