@@ -98,7 +98,12 @@ pub fn run(args: &CargoArgs) -> anyhow::Result<ExitCode> {
     cargo.args(arguments);
     cargo.env("RUSTC_BOOTSTRAP", "1");
     cargo.env("CARGO_TARGET_DIR", &folder);
-    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags(&runtime, exact));
+    for (compiler, kind) in [
+        ("CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS"),
+        ("CARGO_ENCODED_RUSTDOCFLAGS", "RUSTDOCFLAGS"),
+    ] {
+        cargo.env(compiler, flags(&runtime, exact, compiler, kind));
+    }
     if let Some(runner) = runner {
         cargo.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", runner);
     }
@@ -129,14 +134,15 @@ fn cargo(toolchain: Option<&OsString>) -> Command {
     cargo
 }
 
-/// The user's flags, and ours behind them.
-fn flags(runtime: &Path, exact: bool) -> OsString {
+/// The user's flags, and ours behind them: those of the compiler, or of rustdoc, which compiles the examples in the
+/// documentation. `encoded` is the variable in which cargo takes them, `plain` that which it would read otherwise.
+fn flags(runtime: &Path, exact: bool, encoded: &str, plain: &str) -> OsString {
     const SEPARATOR: &str = "\u{1f}";
     let mut flags = OsString::new();
-    if let Some(own) = std::env::var_os("CARGO_ENCODED_RUSTFLAGS") {
+    if let Some(own) = std::env::var_os(encoded) {
         flags.push(own);
         flags.push(SEPARATOR);
-    } else if let Ok(own) = std::env::var("RUSTFLAGS") {
+    } else if let Ok(own) = std::env::var(plain) {
         for flag in own.split_whitespace() {
             flags.push(flag);
             flags.push(SEPARATOR);

@@ -612,7 +612,7 @@ fn rust_programs_with_their_library() {
 #[test]
 fn optimized_rust_programs_keep_their_lines() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("record/rust-optimized");
-    let mut witness = cargo(&["--plain-std"], &["--release"], &folder);
+    let mut witness = cargo(&["--plain-std"], &["run", "--release"], &folder);
     let output = witness.output().expect("witness runs");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let dump = Command::new(env!("CARGO_BIN_EXE_witness"))
@@ -624,15 +624,15 @@ fn optimized_rust_programs_keep_their_lines() {
     assert!(dump.contains("src/main.rs:"), "{dump}");
 }
 
-/// `witness cargo run` of tests/record/rust.
-fn cargo(toolchain: &[&str], flags: &[&str], folder: &std::path::Path) -> Command {
+/// `witness cargo`, in tests/record/rust.
+fn cargo(toolchain: &[&str], command: &[&str], folder: &std::path::Path) -> Command {
     let project = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/record/rust");
     let mut witness = Command::new(env!("CARGO_BIN_EXE_witness"));
     witness
         .arg("cargo")
         .args(toolchain)
-        .args(["run", "--quiet"])
-        .args(flags)
+        .args(command)
+        .arg("--quiet")
         .current_dir(project)
         .env("CARGO_TARGET_DIR", folder);
     for variable in [
@@ -640,6 +640,8 @@ fn cargo(toolchain: &[&str], flags: &[&str], folder: &std::path::Path) -> Comman
         "RUSTC_WORKSPACE_WRAPPER",
         "RUSTFLAGS",
         "CARGO_ENCODED_RUSTFLAGS",
+        "RUSTDOCFLAGS",
+        "CARGO_ENCODED_RUSTDOCFLAGS",
         "RUSTUP_TOOLCHAIN",
     ] {
         witness.env_remove(variable);
@@ -658,7 +660,7 @@ fn rust(toolchain: &[&str], degraded: &[&str]) {
         .join("record")
         .join(name);
     for seed in 1..=4 {
-        let mut witness = cargo(toolchain, &[], &folder);
+        let mut witness = cargo(toolchain, &["run"], &folder);
         witness
             .env("WITNESS_POLICY", "random")
             .env("WITNESS_SEED", seed.to_string());
@@ -686,8 +688,16 @@ fn rust(toolchain: &[&str], degraded: &[&str]) {
             );
         }
     }
+    // rustdoc compiles the examples in the documentation.
+    let output = cargo(toolchain, &["test", "--doc"], &folder)
+        .output()
+        .expect("witness runs");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let trace = folder.join("witness/traces/rust_out.bin");
+    let example = TraceFile::open(&trace).unwrap_or_else(|error| panic!("{error}\n{output:?}"));
+    assert_eq!(example.tables().threads.len(), 4);
     if degraded.is_empty() {
-        let output = cargo(toolchain, &["--bin", "two_writers"], &folder)
+        let output = cargo(toolchain, &["run", "--bin", "two_writers"], &folder)
             .output()
             .expect("witness runs");
         assert_eq!(output.status.code(), Some(0), "{output:?}");
