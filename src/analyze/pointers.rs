@@ -108,7 +108,11 @@ pub(super) fn followed(trace: &Trace, access: Access) -> Option<(CellId, Access)
         .filter(|used| is_pointer && used.read != 0)?;
     let next = trace.access(trace.successor(trace.last_copy(access.event))?)?;
     let is_there = next.kind != AccessKind::Free && next.addr.checked_sub(used.read).is_some_and(|by| by < REACH);
-    (is_there && !trace.cell(used.cell).external()).then_some((used.cell, next))
+    // What goes into another node of a list, which is near.
+    let is_stored = next.kind.writes()
+        && (next.size, next.cells()) == (POINTER, 1)
+        && trace.numbers(next).any(|stored| stored.written == used.read);
+    (is_there && !is_stored && !trace.cell(used.cell).external()).then_some((used.cell, next))
 }
 
 /// The first of these that is witnessed.

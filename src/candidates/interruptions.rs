@@ -7,11 +7,18 @@
 
 use super::calls::Calls;
 use super::marked::Marked;
+use crate::semantics::futexes::joins_waiters;
 use crate::semantics::interrupted::{Part, is_pattern};
 use crate::trace::{Access, CellId, CodePosition, EventId, ObjectId, SectionId, Sections, ThreadId, Trace};
 use crate::verdict::{Region, Regions};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
+use std::ops::Range;
+use trace_format::NOBODYS;
+
+/// Where the variables begin, and end, that stand for what the models of libraries keep, such as how far the threads of a
+/// loop have come: `recorders/native/src/events/variable.rs`, `fresh`.
+const OF_LIBRARIES: Range<u64> = NOBODYS | 1 << 60..NOBODYS | 1 << 61;
 
 /// Two accesses of one thread to a cell, in one region.
 #[derive(Clone, Copy, Debug)]
@@ -260,12 +267,8 @@ impl Walk<'_> {
         if self.asked.regions == Regions::All {
             return Some(Region::Successive);
         }
-        // An operation that reads what is there when it writes has seen what came in between.
-        if self.asked.regions == Regions::Serial && second.kind.reads() && second.kind.writes() {
-            let first = self.trace.access(first)?;
-            if !first.kind.writes() {
-                return None;
-            }
+        if self.asked.regions == Regions::Serial && self.sees_to_it(first, second) {
+            return None;
         }
         let depth = self.calls.shared_with(self.trace, first, second.event)?;
         if let Some(lock) = self.taken_again(thread, first, second.event) {
@@ -274,6 +277,16 @@ impl Walk<'_> {
         // In a native recording, what the thread began with was called by the runtime, or by the C library.
         let own = u32::from(!self.trace.tables().modules.is_empty());
         (depth > own).then_some(Region::Call)
+    }
+
+    /// Whether the second access sees what came in between, or a library cares for that.
+    fn sees_to_it(&self, first: EventId, second: Access) -> bool {
+        let writes = |event| self.trace.access(event).is_some_and(|access| access.kind.writes());
+        // An operation that reads what is there when it writes, behind a read; the comparison before a wait, which does
+        // not begin if something else is there.
+        second.kind.reads() && second.kind.writes() && !writes(first)
+            || joins_waiters(self.trace, second.event).is_some()
+            || OF_LIBRARIES.contains(&second.addr)
     }
 
     /// The region that is called atomic, by the program or by the user, and that both are in.
@@ -341,7 +354,7 @@ impl Walk<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trace_format::{Event, MemRange, ObjectInfo, ObjectKind, Op, StackId, StackNode, Tables};
+    use trace_format::{Event, MemRange, MemoryOrder, ObjectInfo, ObjectKind, Op, StackId, StackNode, Tables};
 
     const LOCK: ObjectId = ObjectId(0);
 
@@ -465,6 +478,35 @@ mod tests {
         assert_eq!(regions(&again, Regions::Serial), [(10, 20, Region::Section(LOCK))]);
         let held = [(1, 0, take()), (10, 0, read()), (20, 0, write()), (21, 0, give())];
         assert_eq!(regions(&held, Regions::Any), []);
+    }
+
+    #[test]
+    fn what_the_system_compares_before_a_wait_is_left_out() {
+        let order = MemoryOrder::Relaxed;
+        let load = (
+            20,
+            1,
+            Op::AtomicLoad {
+                mem: MEM,
+                value: 0,
+                order,
+            },
+        );
+        let mem = MemRange {
+            addr: NOBODYS | MEM.addr,
+            ..MEM
+        };
+        let joins = Op::AtomicRmw {
+            mem,
+            read: 0,
+            written: 1,
+            order,
+        };
+        let found = [(10, 20, Region::Call)];
+        assert_eq!(regions(&[(10, 1, read()), load], Regions::Serial), found);
+        let waits = [(10, 1, read()), load, (20, 1, joins)];
+        assert_eq!(regions(&waits, Regions::Serial), []);
+        assert_eq!(regions(&waits, Regions::Any), found);
     }
 
     #[test]

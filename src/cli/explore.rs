@@ -392,11 +392,12 @@ fn remove_traces(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The runs that show what their analysis tells of, or those that show something else.
+/// The runs that show what their analysis tells of, or those that show something else; each once, whatever else it shows.
 fn runs_of(explored: &Exploration, for_analysis: bool) -> impl Iterator<Item = usize> {
     let found = explored.found.iter();
     let found = found.filter(move |Found { what, .. }| what.is_for_analysis() == for_analysis);
-    found.filter_map(|found| found.run)
+    let mut seen = HashSet::new();
+    found.filter_map(|found| found.run).filter(move |&run| seen.insert(run))
 }
 
 /// Tells progress on a terminal, and ends the exploration when its time is over or somebody asks for it.

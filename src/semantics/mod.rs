@@ -12,6 +12,7 @@ pub mod action;
 pub mod barriers;
 pub mod blocking;
 pub mod conflict;
+pub mod futexes;
 pub mod interrupted;
 pub mod locks;
 pub mod memory;

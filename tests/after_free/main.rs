@@ -63,6 +63,18 @@ fn what_is_made_anew_is_not_used_after_free() {
     }
 }
 
+/// A run of an exploration that shows several things is analyzed once.
+#[test]
+fn an_exploration_tells_of_races_and_uses_after_free_of_the_same_runs() {
+    let program = compiled("counted", "counted");
+    let file = program.file();
+    let explored = program.witness(&["explore", "-o", "runs", "--", file.to_str().unwrap()]);
+    assert_eq!(explored.status, 66, "{}{}", explored.stdout, explored.stderr);
+    for kind in ["data race (witnessed", "use after free (witnessed"] {
+        assert!(explored.stdout.contains(kind), "{}", explored.stdout);
+    }
+}
+
 /// In the order of creation nobody frees it. A run of the exploration does, and ThreadSanitizer's report of such a run is
 /// not refuted by one that has no such free.
 #[test]

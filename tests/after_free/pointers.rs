@@ -25,6 +25,7 @@ const NULL: Bad = Bad {
         ("pointer_cleared", "pointer_cleared_together"),
         ("pointer_too_early", "pointer_looked_at"),
         ("pointer_atomic", "pointer_atomic_looked_at"),
+        ("pointer_pushed", "pointer_stored"),
     ],
 };
 

@@ -8,6 +8,7 @@
 //! cannot, the live run diverges.
 
 use crate::schedule::{Schedule, slices_of};
+use crate::semantics::futexes::joins_waiters;
 use crate::trace::{Access, AccessKind, EventId, Op, ThreadId, Trace};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use trace_format::{NOBODYS, descriptor};
@@ -24,10 +25,9 @@ pub(super) fn noted_by(trace: &Trace, event: EventId) -> Option<ThreadId> {
     let store = trace
         .access(event)
         .filter(|access| access.kind == AccessKind::AtomicStore)?;
-    let load = load_of(event);
-    let access = trace
-        .access(load)
-        .filter(|_| store.addr >= NOBODYS && load.index() < trace.len())?;
+    // The trace may end between the two.
+    let load = Some(load_of(event)).filter(|load| store.addr >= NOBODYS && load.index() < trace.len())?;
+    let access = trace.access(load)?;
     let is_of_call =
         access.kind == AccessKind::AtomicLoad && access.addr == store.addr && trace.pc(load) == trace.pc(event);
     let (own, caller) = (trace.thread(event), trace.thread(load));
@@ -81,20 +81,6 @@ fn begins(trace: &Trace, event: EventId) -> bool {
 /// Whether that is a variable of what a process has once, such as the folder that paths lead from.
 fn is_once(access: Access) -> bool {
     access.addr.wrapping_sub(ONCE.0) < ONCE.1
-}
-
-/// Where a wait for a futex adds itself to those that wait, right behind the comparison: the system does both at once.
-fn joins_waiters(trace: &Trace, compares: EventId) -> Option<EventId> {
-    let word = trace
-        .access(compares)
-        .filter(|access| access.kind == AccessKind::AtomicLoad && access.addr < NOBODYS)?;
-    let next = trace.successor(compares)?;
-    let joins = trace.access(next).is_some_and(|access| {
-        access.kind == AccessKind::AtomicRmw
-            && access.addr == word.addr | NOBODYS
-            && trace.pc(next) == trace.pc(compares)
-    });
-    joins.then_some(next)
 }
 
 /// The next event that the same call makes at once with this one, which is such a one: it may also give a descriptor, or
@@ -299,4 +285,39 @@ fn where_noted(trace: &Trace, order: &[EventId]) -> Option<Vec<EventId>> {
     }
     found.extend(held.into_values().flatten());
     Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::{Event, MemRange, MemoryOrder, Op, StackId, Tables};
+
+    /// A store of the recorder's own that stands for a call, and perhaps the load that follows it.
+    fn trace(load: Option<u32>) -> Trace {
+        let (mem, order) = (
+            MemRange {
+                addr: CHANNELS,
+                size: 8,
+            },
+            MemoryOrder::SeqCst,
+        );
+        let event = |thread, op| Event {
+            thread: ThreadId(thread),
+            pc: 1,
+            stack: StackId::EMPTY,
+            op,
+        };
+        let store = event(0, Op::AtomicStore { mem, value: 1, order });
+        let load = load.map(|thread| event(thread, Op::AtomicLoad { mem, value: 1, order }));
+        let events: Vec<Event> = [Some(store), load].into_iter().flatten().collect();
+        Trace::from_events(Tables::default(), &events)
+    }
+
+    #[test]
+    fn a_call_is_noted_by_who_loads_behind_the_store_if_the_trace_goes_on() {
+        let noted = |load| noted_by(&trace(load), EventId(0));
+        assert_eq!(noted(Some(1)), Some(ThreadId(1)));
+        assert_eq!(noted(Some(0)), None);
+        assert_eq!(noted(None), None);
+    }
 }
