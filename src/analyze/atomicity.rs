@@ -186,7 +186,8 @@ fn explain(known: &Decider<'_>, violations: &mut [AtomicityViolation], threads: 
             [first, one, other, second] => torn_pairs::goal(&[first, one, other, second], false),
             _ => return Ok(Vec::new()),
         };
-        let explain = || case::session(known, known.order_on(grounds)).explain(grounds, &goal);
+        let most = known.options.of_explanation();
+        let explain = || case::session(known, known.order_on(grounds)).explain(grounds, &goal, most);
         let facts = (!known.options.out_of_time()).then(|| solve::in_own_context(explain));
         Ok::<_, std::convert::Infallible>(facts.flatten().unwrap_or_default())
     };

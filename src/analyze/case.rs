@@ -173,7 +173,8 @@ pub(super) fn decide<E>(
 /// The facts that exclude an instance, of those that rest on these grounds; none if the budget does not suffice.
 pub(super) fn explain(known: &Decider<'_>, grounds: Grounds, instance: Instance) -> Vec<Fact> {
     let order = known.order_on(grounds);
-    let explain = || session(known, order).explain(grounds, &known.last_asked(instance));
+    let explain =
+        || session(known, order).explain(grounds, &known.last_asked(instance), known.options.of_explanation());
     in_own_context(explain).unwrap_or_default()
 }
 

@@ -322,7 +322,8 @@ impl Case<'_, '_> {
             return Refutation::Core(Vec::new());
         }
         let goal = Goal::deadlock(example.to_vec());
-        Refutation::Core(case::session(known, order).explain(grounds, &goal).unwrap_or_default())
+        let facts = case::session(known, order).explain(grounds, &goal, known.options.of_explanation());
+        Refutation::Core(facts.unwrap_or_default())
     }
 
     /// The first operations of a cycle.

@@ -138,7 +138,21 @@ pub struct Options {
     pub until: Option<Instant>,
 }
 
+/// Budgets of a question that all explanations of a kind of findings may spend together, and the most that one may.
+const OF_EXPLANATIONS: u64 = 3;
+const OF_ONE: u64 = 2;
+
 impl Options {
+    /// Z3 resource units for one explanation: its share of those for as many as are asked for, whoever makes the others,
+    /// and in whatever order.
+    pub(crate) fn of_explanation(&self) -> u64 {
+        let budget = u64::from(self.budget);
+        match self.explanations {
+            None | Some(0) => OF_ONE * budget,
+            Some(number) => (OF_EXPLANATIONS * budget / u64::from(number)).min(OF_ONE * budget),
+        }
+    }
+
     /// Whether it is time to stop.
     pub(crate) fn out_of_time(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)

@@ -390,7 +390,7 @@ impl Case<'_, '_> {
         if trace.len() > MAX_EVENTS_Z3 {
             return Refutation::Core(Vec::new());
         }
-        let facts = case::session(known, order).explain(grounds, &example.goal());
+        let facts = case::session(known, order).explain(grounds, &example.goal(), known.options.of_explanation());
         Refutation::Core(facts.unwrap_or_default())
     }
 }

@@ -25,19 +25,23 @@ use z3::ast::Bool;
 /// a person can follow. A fact for which they do not suffice stays.
 const SHRINKING_BUDGET: u32 = 2_000_000;
 
-/// Budgets of a question that an explanation may spend in all. Where a word is changed hundreds of times, as a lock is,
-/// the proof names hundreds of facts, and to look at each took minutes. Those that are not looked at stay.
-const BUDGETS: u64 = 2;
+/// Resource units that a clause costs when it is new, beyond what Z3 counts: to be brought into its form, and to take
+/// part in each search from then on.
+const NEW_CLAUSE: u64 = 500;
 
 /// The smallest set of facts found that exclude a goal. `None` if the budget was
 /// spent, or the time came, before the race was excluded at all.
+///
+/// Where a word is changed hundreds of times, as a lock is, the proof names hundreds of facts, and to look at each took
+/// minutes. Those that are not looked at when `most` units are spent stay.
 pub(super) fn minimal_facts(
     encoder: Encoder<'_>,
     grounds: Grounds,
-    budget: u32,
+    most: u64,
     until: Option<Instant>,
     goal: &Goal,
 ) -> Option<Vec<Fact>> {
+    let budget = u32::try_from(most).unwrap_or(u32::MAX);
     let mut prover = Prover {
         encoder,
         grounds,
@@ -47,7 +51,7 @@ pub(super) fn minimal_facts(
         goal: goal.clone(),
         question: Vec::new(),
         until,
-        left: BUDGETS * u64::from(budget),
+        left: most,
     };
     prover.question = prover.encoder.ends_in(goal);
     prover.begin();
@@ -97,10 +101,10 @@ impl Prover<'_> {
     /// or the budget does not tell.
     fn refute(&mut self, allowed: Option<&BTreeSet<FactId>>) -> Option<BTreeSet<FactId>> {
         loop {
+            self.assert_new();
             if self.left == 0 || self.until.is_some_and(|until| Instant::now() >= until) {
                 return None;
             }
-            self.assert_new();
             let active: Vec<FactId> = match allowed {
                 Some(allowed) => allowed.iter().copied().collect(),
                 None => (0..self.encoder.facts() as u32).map(FactId).collect(),
@@ -173,6 +177,11 @@ impl Prover<'_> {
     }
 
     fn assert_new(&mut self) {
+        let new = (self.encoder.clauses().len() - self.asserted) as u64;
+        self.left = self.left.saturating_sub(NEW_CLAUSE * new);
+        if self.left == 0 {
+            return;
+        }
         while self.asserted < self.encoder.clauses().len() {
             let clause = &self.encoder.clauses()[self.asserted];
             let formula = self.z3.disjunction(&self.encoder, clause);

@@ -144,10 +144,11 @@ impl<'t> Session<'t> {
     }
 
     /// The facts that exclude a goal, none of them superfluous as far as the budget suffices to tell, after
-    /// [`Answer::Infeasible`], among those that rest on these grounds. `None` if it does not suffice to find them.
+    /// [`Answer::Infeasible`], among those that rest on these grounds. `None` if it does not suffice to find them. The
+    /// budget is this one: `most` resource units in all.
     #[must_use]
-    pub fn explain(&self, grounds: Grounds, goal: &Goal) -> Option<Vec<Fact>> {
-        core::minimal_facts(self.empty.afresh(), grounds, self.budget, self.until, goal)
+    pub fn explain(&self, grounds: Grounds, goal: &Goal, most: u64) -> Option<Vec<Fact>> {
+        core::minimal_facts(self.empty.afresh(), grounds, most, self.until, goal)
     }
 
     fn query(&mut self) -> Query<'_, 't> {
