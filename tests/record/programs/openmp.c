@@ -192,6 +192,32 @@ static void tasks(void)
         CHECK(parts[i] == i + 1);
 }
 
+/* The one thread that waits for the group executes what a task of it comes after, too: the other one waits for that. */
+static void grouped(void)
+{
+    int chain = 0, seen = 0;
+    omp_lock_t lock;
+    omp_init_lock(&lock);
+    omp_set_lock(&lock);
+#pragma omp parallel num_threads(2)
+    if (omp_get_thread_num() == 0) {
+#pragma omp task depend(out : chain) shared(chain)
+        chain = 1;
+#pragma omp taskgroup
+        {
+#pragma omp task depend(inout : chain) shared(chain)
+            chain += 8;
+        }
+        omp_unset_lock(&lock);
+    } else {
+        omp_set_lock(&lock);
+        omp_unset_lock(&lock);
+        seen = chain;
+    }
+    omp_destroy_lock(&lock);
+    CHECK(seen == 9);
+}
+
 static void nests(void)
 {
     int inner[2] = { 0 };
@@ -217,6 +243,7 @@ int main(void)
     loops();
     blocks();
     tasks();
+    grouped();
     nests();
     omp_set_num_threads(2);
 #pragma omp parallel

@@ -32,7 +32,7 @@ pub fn pass(inside: &RuntimeGuard, member: &Member, pc: usize) {
         if plan::is_next(inside.thread(), kind::BARRIER_ENTER) {
             break;
         }
-        if let Some(task) = tasks::pick(inside, team, |_| true, pc) {
+        if let Some(task) = tasks::pick(inside, team, &[&|_| true], pc) {
             tasks::run(inside, member, &task, pc);
             continue;
         }

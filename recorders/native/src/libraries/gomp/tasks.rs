@@ -72,6 +72,8 @@ const BOTH: u64 = 2;
 
 /// Tasks that are waited for together.
 pub struct Group {
+    /// Where the task waits that has begun it.
+    awaited_at: usize,
     around: Option<Rc<Group>>,
     unfinished: Cell<usize>,
     done: RefCell<Vec<u64>>,
@@ -195,7 +197,7 @@ pub unsafe fn create(
         come_to_part(inside, &member.team, &task, pc);
         if let Some(detached) = task.detached.get() {
             let key = key_of(&*task);
-            help(inside, member, key, || task.is_over.get(), |_| false, pc);
+            help(inside, member, key, || task.is_over.get(), &[], pc);
             variable::load(detached.variable, BOTH, pc);
         }
         return;
@@ -228,12 +230,15 @@ fn make_ready(team: &Team, task: &Rc<Task>) {
         baton::wake(key_of(&**parent), 1);
     }
     if let Some(group) = &*task.group.borrow() {
-        baton::wake(key_of(&**group), 1);
+        baton::wake(group.awaited_at, 1);
     }
 }
 
-/// A task that is ready, for the calling thread to execute.
-pub fn pick(inside: &RuntimeGuard, team: &Team, wanted: impl Fn(&Task) -> bool, pc: usize) -> Option<Rc<Task>> {
+/// Which tasks a thread executes.
+pub type Wanted<'w> = &'w dyn Fn(&Task) -> bool;
+
+/// A task that is ready, for the calling thread to execute: one of those that are wanted first, or else next.
+pub fn pick(inside: &RuntimeGuard, team: &Team, wanted: &[Wanted<'_>], pc: usize) -> Option<Rc<Task>> {
     let recorded = plan::input_after_load(inside.thread(), pc);
     if recorded.is_none() && plan::is_followed() {
         return None;
@@ -241,7 +246,9 @@ pub fn pick(inside: &RuntimeGuard, team: &Team, wanted: impl Fn(&Task) -> bool, 
     let mut ready = team.ready.borrow_mut();
     let at = match recorded {
         Some(id) => ready.iter().position(|task| task.id == id),
-        None => ready.iter().position(|task| wanted(task)),
+        None => wanted
+            .iter()
+            .find_map(|wanted| ready.iter().position(|task| wanted(task))),
     }?;
     let task = ready.remove(at)?;
     drop(ready);
@@ -317,7 +324,7 @@ fn complete(inside: &RuntimeGuard, team: &Team, task: &Task, pc: usize) {
     }
     if let Some(group) = &*task.group.borrow() {
         group.unfinished.set(group.unfinished.get() - 1);
-        baton::wake(key_of(&**group), usize::MAX);
+        baton::wake(group.awaited_at, usize::MAX);
     }
     team.outstanding.set(team.outstanding.get() - 1);
     if team.outstanding.get() == 0 {
@@ -331,7 +338,7 @@ fn help(
     member: &Member,
     key: usize,
     is_over: impl Fn() -> bool,
-    wanted: impl Fn(&Task) -> bool,
+    wanted: &[Wanted<'_>],
     pc: usize,
 ) {
     while !is_over() {
@@ -346,7 +353,7 @@ fn help(
             plan::leave();
             continue;
         }
-        match pick(inside, &member.team, &wanted, pc) {
+        match pick(inside, &member.team, wanted, pc) {
             Some(task) => run(inside, member, &task, pc),
             None if is_over() => {}
             None => {
@@ -366,7 +373,7 @@ fn await_before(inside: &RuntimeGuard, member: &Member, task: &Task, pc: usize) 
         member,
         key_of(&*parent),
         || task.blockers.get() == 0,
-        is_child,
+        &[&is_child],
         pc,
     );
     for done in task.before.take() {
@@ -382,7 +389,7 @@ fn await_children(inside: &RuntimeGuard, member: &Member, pc: usize) {
         member,
         key_of(&*parent),
         || parent.unfinished.get() == 0,
-        is_child,
+        &[&is_child],
         pc,
     );
     for done in parent.children.take() {
@@ -395,6 +402,7 @@ pub fn begin_group(member: &Member) {
     let task = member.task.borrow().clone();
     let around = task.group.take();
     task.group.replace(Some(Rc::new(Group {
+        awaited_at: key_of(&*task),
         around,
         unfinished: Cell::new(0),
         done: RefCell::default(),
@@ -405,12 +413,14 @@ pub fn end_group(inside: &RuntimeGuard, member: &Member, pc: usize) {
     let task = member.task.borrow().clone();
     let Some(group) = task.group.take() else { return };
     let is_in = |other: &Task| other.group.borrow().as_ref().is_some_and(|of| Rc::ptr_eq(of, &group));
+    // A task of the group may come after one that the same task has created before.
+    let is_child = |other: &Task| other.parent.as_ref().is_some_and(|of| Rc::ptr_eq(of, &task));
     help(
         inside,
         member,
-        key_of(&*group),
+        group.awaited_at,
         || group.unfinished.get() == 0,
-        is_in,
+        &[&is_in, &is_child],
         pc,
     );
     for done in group.done.take() {
