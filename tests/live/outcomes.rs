@@ -206,6 +206,18 @@ fn padding_that_was_never_set_may_have_other_values() {
 }
 
 #[test]
+fn what_a_thread_leaves_on_its_own_stack_unset_may_have_other_values() {
+    let program = Program::of("copied", "copied.c");
+    program.record(&[], &["7"]);
+    let same = program.live(&[]);
+    assert_eq!(same.status, 66, "{}", same.stdout);
+    let other = program.live_with(&[], &["5"]);
+    assert_eq!(other.status, 66, "{}", other.stdout);
+    let (_, first) = other.stdout.split_once("which no recorded code had set:\n").unwrap();
+    assert!(first.contains(&program.line("read")), "{}", other.stdout);
+}
+
+#[test]
 fn copies_of_what_unrecorded_code_left_may_have_other_values() {
     // Left in the recorded run, as the trace shows; and in the live run alone, where the trace has a write of 0.
     for (name, recorded, live) in [

@@ -7,6 +7,10 @@
 //! one in the recorded run and the other one in the live run. Whatever else differs comes from somewhere else, and is a
 //! difference of the runs.
 //!
+//! A compiler may also have a register copied that nothing was put into, as a part of a structure that is not set yet:
+//! where a thread leaves another value on its own stack, though it has seen and done the same, that is none that was
+//! recorded, and so are its copies.
+//!
 //! A stack is used again: that some call set a byte long ago does not say that it is still there. Where the live run
 //! has another value than its own last write left, unrecorded code has been there since.
 
@@ -81,20 +85,31 @@ impl Unset {
     /// An access was done that is the same in both runs, but for the values that it left in the recorded one and in the
     /// live one.
     pub fn passes(&mut self, trace: &Trace, access: Access, left: impl FnOnce() -> (u64, u64)) {
-        if self.seen.is_empty() || !access.kind.writes_value() {
+        if !access.kind.writes_value() {
             return;
         }
         let (thread, incarnation) = (trace.thread(access.event), trace.incarnation_of(access.event));
+        let on_own_stack = is_stack_of(trace, incarnation, thread);
+        if self.seen.is_empty() && !on_own_stack {
+            return;
+        }
         for at in 0..access.size {
             self.copies.remove(&(incarnation, access.addr + at));
         }
         let (wrote, writes) = left();
         for (at, wrote, writes) in differing(access, wrote, writes) {
-            if self.seen.contains(&(thread, wrote, writes)) {
+            if on_own_stack || self.seen.contains(&(thread, wrote, writes)) {
+                self.seen.insert((thread, wrote, writes));
                 self.copies.insert((incarnation, access.addr + at));
             }
         }
     }
+}
+
+/// Whether a block is the thread's stack, which it gets as it begins.
+fn is_stack_of(trace: &Trace, block: IncarnationId, thread: ThreadId) -> bool {
+    let alloc = trace.incarnation(block).alloc;
+    alloc.is_some_and(|alloc| trace.thread(alloc) == thread && trace.place(alloc) <= 1)
 }
 
 fn first_writes(trace: &Trace) -> HashMap<CellId, EventId> {
