@@ -144,7 +144,7 @@ impl Decider<'_> {
     /// race alone: `None` if nothing is freed there.
     pub(super) fn never_after_free(&self, sites: &PairSites) -> Option<(Instance, Verdict)> {
         let structure = self.order_on(Grounds::Structure);
-        let needs = self.needs.without_reads(structure);
+        let needs = self.needs_by_structure();
         let (ordered, open) = self.left_open(&needs, sites, None)?;
         let reason = |order: &MustHappenBefore, (access, free): Instance| match order.before(access, free) {
             true => Refutation::MustHappenBefore(order.chain(self.trace, access, free)),

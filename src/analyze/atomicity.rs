@@ -374,8 +374,7 @@ impl Case<'_, '_> {
         if known.trace.cut().is_some() {
             return (example, Verdict::Unknown(Unknown::Cut(CutRefutation::Core)));
         }
-        let structure = known.order_on(Grounds::Structure);
-        let (open, more) = self.left_open(candidate, &known.needs.without_reads(structure));
+        let (open, more) = self.left_open(candidate, &known.needs_by_structure());
         // All that structure leaves has to fall by the design.
         let (open, first) = self.without_excluded_by_design(open);
         if open.is_empty() && !more {

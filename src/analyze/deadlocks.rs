@@ -295,8 +295,7 @@ impl Case<'_, '_> {
             });
             all && left == 0
         };
-        let structure = known.order_on(Grounds::Structure);
-        let by_structure = all_on(&known.needs.without_reads(structure));
+        let by_structure = all_on(&known.needs_by_structure());
         let why = |grounds| by_design.clone().unwrap_or_else(|| self.refutation(grounds, example));
         if by_structure {
             return Verdict::Refuted(why(Grounds::Structure));

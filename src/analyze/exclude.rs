@@ -12,9 +12,9 @@ use super::decider::Decider;
 use super::{Instance, MAX_EVENTS_Z3, case};
 use crate::candidates::PairSites;
 use crate::encode::Form;
-use crate::prune::{Ending, Grounds, LockContexts, MustHappenBefore, Needs};
+use crate::prune::{Ending, Grounds, LockContexts, MustHappenBefore, Needs, Semaphores};
 use crate::semantics::onces::Initializers;
-use crate::semantics::{Before, Need};
+use crate::semantics::{Before, Need, semaphores};
 use crate::solve::{Native, Refuted, Steps};
 use crate::trace::{EventId, Op, ThreadId, Trace};
 use crate::verdict::{CutRefutation, Fact, Kind, Refutation, Unknown, Verdict};
@@ -46,6 +46,8 @@ pub(super) struct Structure {
     order: Option<MustHappenBefore>,
     /// `None` if all locks are objects.
     contexts: Option<LockContexts>,
+    /// `None` if all posts and waits count.
+    semaphores: Option<Arc<Semaphores>>,
     initializers: Initializers,
 }
 
@@ -125,14 +127,21 @@ impl Decider<'_> {
 
     fn structure(&self) -> &Structure {
         self.structure.get_or_init(|| {
-            let walk = || MustHappenBefore::on(self.trace, Grounds::Structure);
-            let order = rests_on_outcomes(self.trace).then(walk);
+            let walk = || MustHappenBefore::by_structure(self.trace);
+            let (order, semaphores) = rests_on_outcomes(self.trace).then(walk).unzip();
             Structure {
                 order: order.filter(|order| !order.same_edges(self.order)),
+                semaphores: semaphores.map(Arc::new),
                 contexts: self.contexts.without_variables(),
                 initializers: Initializers::of(self.trace),
             }
         })
+    }
+
+    /// What is needed whatever reads see, and in every run with these operations.
+    pub(super) fn needs_by_structure(&self) -> Needs<'_> {
+        let semaphores = self.structure().semaphores.as_ref();
+        self.needs.without_reads(self.order_on(Grounds::Structure), semaphores)
     }
 
     /// The verdict when no instance is feasible, and the instance that it speaks of. `core`: one that needed the
@@ -164,7 +173,7 @@ impl Decider<'_> {
     fn never_at_once(&self, sites: &PairSites, core: Option<Instance>, first: Instance) -> (Instance, Verdict) {
         let order = self.order_on(Grounds::Structure);
         let contexts = self.structure().contexts.as_ref().unwrap_or(self.contexts);
-        let needs = self.needs.without_reads(order);
+        let needs = self.needs_by_structure();
         let closed = |a, b| {
             needs.exclude(&[a, b])
                 || self
@@ -321,7 +330,9 @@ impl Decider<'_> {
 fn rests_on_outcomes(trace: &Trace) -> bool {
     let is_outcome = |op: Op| {
         let before = Before::of(op).is_some_and(|before| before.grounds() > Grounds::Structure);
-        before || matches!(Need::of(op), Some(Need::Wake(_) | Need::Initialization(_)))
+        // Of a wait for a semaphore, it takes a look at what was read before.
+        let waits = || matches!(semaphores::Step::of(op), Some((_, semaphores::Step::Wait)));
+        before || waits() || matches!(Need::of(op), Some(Need::Wake(_) | Need::Initialization(_)))
     };
     let is_of_another_block = |event: EventId| {
         let alloc = || trace.incarnation(trace.incarnation_of(event)).alloc;

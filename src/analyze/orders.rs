@@ -363,7 +363,7 @@ impl Case<'_, '_> {
             return Verdict::Unknown(Unknown::Cut(CutRefutation::Core));
         }
         let all_on = |needs: &Needs<'_>| row.early.iter().all(|early| needs.exclude(early.ending()));
-        if all_on(&known.needs.without_reads(known.order_on(Grounds::Structure))) {
+        if all_on(&known.needs_by_structure()) {
             return Verdict::Refuted(self.refutation(Grounds::Structure, example));
         }
         match &known.unpinned {

@@ -225,7 +225,7 @@ impl Case<'_, '_> {
             }
             Ok(open.first().and_then(|&way| Some((way, self.keeps_out(&way)?))))
         };
-        let needs = known.needs.without_reads(known.order_on(Grounds::Structure));
+        let needs = known.needs_by_structure();
         if let Ok(first) = open_on(&needs) {
             let by_structure = || (example, self.refutation(Grounds::Structure, &example));
             let (way, why) = first.unwrap_or_else(by_structure);

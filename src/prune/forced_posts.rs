@@ -12,7 +12,7 @@
 use super::{Edge, MustHappenBefore};
 use crate::semantics::semaphores::Step;
 use crate::trace::{EventId, ObjectId, ThreadId, Trace};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 
 /// Waits times threads that post or wait on one semaphore, above which it is left out.
@@ -22,13 +22,14 @@ const MAX_STEPS: usize = 20_000_000;
 const MAX_USERS: usize = 100_000;
 
 /// The posts and waits of a trace.
-pub(super) struct Semaphores {
+#[derive(Clone)]
+pub struct Semaphores {
     each: BTreeMap<u32, Uses>,
     users: usize,
 }
 
 /// Those of one semaphore, in the order of π by thread.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Uses {
     initial: u64,
     waits: BTreeMap<u32, Vec<EventId>>,
@@ -56,6 +57,17 @@ impl Semaphores {
             each: each.into_iter().collect(),
             users,
         }
+    }
+
+    /// The same without some waits.
+    pub(super) fn without(&self, waits: &HashSet<EventId>) -> Semaphores {
+        let mut left = self.clone();
+        for uses in left.each.values_mut() {
+            for of_thread in uses.waits.values_mut() {
+                of_thread.retain(|wait| !waits.contains(wait));
+            }
+        }
+        left
     }
 
     /// Raises the beginning of each thread that a prefix holds to the posts that its waits cannot do without; `None` if

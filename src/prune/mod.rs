@@ -6,6 +6,7 @@
 //! people know it by that name.
 
 mod clocks;
+mod conditional_waits;
 mod ending;
 mod forced_posts;
 mod grounds;
@@ -23,6 +24,7 @@ mod words;
 
 pub use clocks::{Clocks, Places};
 pub use ending::Ending;
+pub use forced_posts::Semaphores;
 pub use grounds::Grounds;
 pub use handed_on::handed_on;
 pub use histories::{Histories, HistoryId};

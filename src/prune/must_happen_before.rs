@@ -24,6 +24,7 @@
 //! are left to the solver.
 
 use super::Clocks;
+use super::conditional_waits::ConditionalWaits;
 use super::forced_posts::Semaphores;
 use super::grounds::Grounds;
 use crate::semantics::{Before, barriers, onces, outside, threads, waits};
@@ -83,9 +84,25 @@ impl MustHappenBefore {
         MustHappenBefore::walked(trace, grounds, trace.linked())
     }
 
+    /// What follows of the relation from the operations alone, and the posts and waits of semaphores that do not depend
+    /// on what threads have read.
+    #[must_use]
+    pub fn by_structure(trace: &Trace) -> (MustHappenBefore, Semaphores) {
+        MustHappenBefore::with_semaphores(trace, Grounds::Structure, trace.linked())
+    }
+
     /// The same by a walk over these events.
     fn walked(trace: &Trace, grounds: Grounds, events: impl Iterator<Item = EventId>) -> MustHappenBefore {
+        MustHappenBefore::with_semaphores(trace, grounds, events).0
+    }
+
+    fn with_semaphores(
+        trace: &Trace,
+        grounds: Grounds,
+        events: impl Iterator<Item = EventId>,
+    ) -> (MustHappenBefore, Semaphores) {
         let semaphores = Semaphores::of(trace);
+        let mut conditional = (grounds == Grounds::Structure).then(|| ConditionalWaits::of(trace));
         let fixed = match grounds {
             Grounds::Structure => barriers::fixed(trace),
             Grounds::Outcomes | Grounds::Pins => HashSet::new(),
@@ -96,6 +113,14 @@ impl MustHappenBefore {
         let mut relation = walk.finish();
         loop {
             // Each round can only add edges, and each edge can only rule out more notifies and posts.
+            let semaphores = match &mut conditional {
+                Some(conditional) => {
+                    // More order leaves less to see.
+                    conditional.settle(trace, &relation);
+                    semaphores.without(&conditional.waits())
+                }
+                None => semaphores.clone(),
+            };
             let mut forced = semaphores.forced(&relation);
             if grounds > Grounds::Structure {
                 let wakes = forced_wakes(trace, &relation).into_iter();
@@ -104,7 +129,7 @@ impl MustHappenBefore {
             }
             forced.retain(|edge| !relation.before(edge.from, edge.to));
             if forced.is_empty() {
-                return relation;
+                return (relation, semaphores);
             }
             relation = relation.extended(trace, forced, [], &mut |_, _, _| {});
         }

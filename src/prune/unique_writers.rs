@@ -122,9 +122,10 @@ impl<'t> Needs<'t> {
         }
     }
 
-    /// What a race needs whatever reads see: must-happen-before, on weaker grounds perhaps, locks and semaphores alone.
+    /// What a race needs whatever reads see: must-happen-before, on weaker grounds perhaps, locks and semaphores alone;
+    /// of these, only some posts and waits, perhaps.
     #[must_use]
-    pub fn without_reads<'m>(&self, must: &'m MustHappenBefore) -> Needs<'m>
+    pub fn without_reads<'m>(&self, must: &'m MustHappenBefore, semaphores: Option<&Arc<Semaphores>>) -> Needs<'m>
     where
         't: 'm,
     {
@@ -132,7 +133,7 @@ impl<'t> Needs<'t> {
             trace: self.trace,
             must,
             sections: self.sections,
-            semaphores: Arc::clone(&self.semaphores),
+            semaphores: Arc::clone(semaphores.unwrap_or(&self.semaphores)),
             needed: Cow::Borrowed(must),
             writers: Arc::default(),
             guarded: None,
