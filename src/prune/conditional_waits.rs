@@ -16,7 +16,7 @@ use trace_format::NOBODYS;
 /// Reads before one wait above which it is taken to depend on one of them, and writes of a cell above which each read of
 /// it is taken to be open.
 const MAX_READS: usize = 256;
-const MAX_WRITES: usize = 1_024;
+const MAX_WRITES: usize = 64;
 
 /// A read, and one of its cells.
 type Read = (EventId, CellId);
