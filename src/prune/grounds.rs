@@ -98,20 +98,17 @@ mod tests {
 
     #[test]
     fn a_wait_that_a_thread_makes_because_of_what_it_read_is_an_outcome() {
-        let semaphore = OBJECT;
         let flag = MemRange { addr: 0x20, size: 4 };
         let looks = FileOp::Read { mem: flag, value: 0 };
-        let (waits, posts) = (
-            FileOp::SemWait {
-                semaphore,
-                attempt: false,
-            },
-            FileOp::SemPost { semaphore },
-        );
+        let waits = |semaphore| FileOp::SemWait {
+            semaphore,
+            attempt: false,
+        };
+        let posts = |semaphore| FileOp::SemPost { semaphore };
         // Thread 0 writes and posts, thread 1 looks at the flag, waits and writes: are the writes ordered?
         let ordered = |others: &[(u32, FileOp)], grounds| {
-            let mut events = vec![(0, write()), (0, posts)];
-            events.extend([(1, looks), (1, waits), (1, write())]);
+            let mut events = vec![(0, write()), (0, posts(OBJECT))];
+            events.extend([(1, looks), (1, waits(OBJECT)), (1, write())]);
             events.extend(others);
             let trace = trace(ObjectKind::Semaphore, &events);
             MustHappenBefore::on(&trace, grounds).before(EventId(0), EventId(4))
@@ -121,8 +118,15 @@ mod tests {
         assert!(ordered(&[sets(0)], Grounds::Structure), "to what it is");
         assert!(!ordered(&[sets(1)], Grounds::Structure));
         assert!(ordered(&[sets(1)], Grounds::Outcomes), "in this run it did wait");
-        let behind = [(1, posts), (2, waits), sets(1)];
-        assert!(ordered(&behind, Grounds::Structure), "after the look, in each run");
+        let behind = |semaphore| [(1, posts(semaphore)), (2, waits(semaphore)), sets(1)];
+        assert!(
+            ordered(&behind(ObjectId(1)), Grounds::Structure),
+            "after the look, in each run"
+        );
+        assert!(
+            !ordered(&behind(OBJECT), Grounds::Structure),
+            "thread 2 may be the first that waits"
+        );
     }
 
     #[test]
