@@ -1,11 +1,11 @@
 //! Waits for semaphores that a thread may have made because of what it read: in another run with other values, it might
 //! not have waited (`docs/SEMANTICS.md`, section 4).
 //!
-//! What a thread reads since its last operation on a semaphore may decide whether it waits. If each of these reads sees
-//! the same in all executions with the order that is known, the wait does not depend on them.
+//! What a thread reads since its last operation on a semaphore, in the function that waits, may decide whether it waits.
+//! If each of these reads sees the same in all executions with the order that is known, the wait does not depend on them.
 //!
-//! Errs on the side of saying that a wait depends on what was read. A wait that depends on what was read further back is
-//! not known as one.
+//! Errs on the side of saying that a wait depends on what was read. A wait that depends on what was read further back, or
+//! in a function that returned it, is not known as one.
 
 use super::MustHappenBefore;
 use crate::semantics::semaphores::Step;
@@ -13,9 +13,10 @@ use crate::trace::{CellId, EventId, ThreadId, Trace};
 use hashbrown::{HashMap, HashSet};
 use trace_format::NOBODYS;
 
-/// Reads before one wait above which it is taken to depend on one of them, and writes of a cell above which each read of
-/// it is taken to be open.
+/// Reads before one wait above which it is taken to depend on one of them, in the function that waits and in all; and
+/// writes of a cell above which each read of it is taken to be open.
 const MAX_READS: usize = 256;
+const MAX_LOOKED_AT: usize = 1 << 16;
 const MAX_WRITES: usize = 64;
 
 /// A read, and one of its cells.
@@ -78,11 +79,18 @@ fn reads_before_waits(trace: &Trace, thread: ThreadId, open: &mut HashMap<EventI
     let mut since: Vec<Read> = Vec::new();
     for event in trace.program_order(thread) {
         if let Some((_, step)) = Step::of(trace.op(event)) {
-            let reads = std::mem::take(&mut since);
-            if step == Step::Wait && !reads.is_empty() {
+            let mut reads = std::mem::take(&mut since);
+            if step != Step::Wait {
+                continue;
+            }
+            if reads.len() <= MAX_LOOKED_AT {
+                reads.retain(|&(read, _)| trace.stack(read) == trace.stack(event));
+            }
+            reads.truncate(MAX_READS + 1);
+            if !reads.is_empty() {
                 open.insert(event, reads);
             }
-        } else if since.len() <= MAX_READS && trace.is_contested(event) {
+        } else if since.len() <= MAX_LOOKED_AT && trace.is_contested(event) {
             let access = trace
                 .access(event)
                 .filter(|access| access.kind.reads() && access.addr < NOBODYS);
