@@ -47,10 +47,6 @@ use recorder_ring::{Policy, Settings};
 /// plain memory to change gets that far without ever blocking.
 const FIFO_QUANTUM: u64 = 200_000;
 
-/// How much longer turns under `fifo` become, one after the other, before they are as long as the first again: a loop
-/// that waits under a lock would else hold it whenever a turn ends, if its length divides that of a turn.
-const LONGER_BY: u64 = 61;
-
 /// Under `random`, a thread passes between 1 and 2^k hooks, k uniform below this: long runs and
 /// switches in the middle of `x++` both occur. One turn in four draws so at once; for the others, k is small enough
 /// that 2^k is at most four times the length of the run so far.
@@ -264,9 +260,9 @@ impl Choices {
     pub fn begin_turn(&self, before: Option<&Scheduled>, thread: &Scheduled, alone: bool, at_race: bool) -> u64 {
         match self.policy.get() {
             Policy::Schedule if at_race => 1,
-            Policy::Fifo | Policy::Schedule => quantum(thread),
+            Policy::Fifo | Policy::Schedule => FIFO_QUANTUM,
             Policy::Pos if !alone => 0,
-            Policy::Pos => quantum(thread),
+            Policy::Pos => FIFO_QUANTUM,
             Policy::InTurn => {
                 self.left.set(self.first_turn.take().unwrap_or(self.turn.get()));
                 if alone { FIFO_QUANTUM } else { 0 }
@@ -363,9 +359,4 @@ impl Choices {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
-}
-
-/// The hooks that a thread passes under `fifo` in the turn that begins.
-fn quantum(thread: &Scheduled) -> u64 {
-    FIFO_QUANTUM + thread.ticks.load(Relaxed) / FIFO_QUANTUM % LONGER_BY
 }

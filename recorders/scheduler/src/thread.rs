@@ -125,10 +125,6 @@ record! {
         pub turn_ends: AtomicU64 = AtomicU64::new(0),
         /// The tick from which on its hooks are looked at, to see whether it waits in a loop.
         pub looked_at_from: Cell<u64> = Cell::new(UNTIL_LOOKED_AT),
-        /// How many hooks lie between the last look and this tick.
-        pub between_looks: Cell<u64> = Cell::new(UNTIL_LOOKED_AT),
-        /// What it did in one turn of the loop in which it waited last.
-        pub turn_of_loop: Cell<u64> = Cell::new(0),
         /// It did when it was looked at last.
         pub waits_in_loop: Cell<bool> = Cell::new(false),
         /// Under `pct` and `pos`, the thread with the highest one runs.
