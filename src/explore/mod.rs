@@ -207,6 +207,8 @@ pub struct Found {
     pub prefix: Prefix,
     /// The number of the run that shows it, from 0; `None` if no run was made to.
     pub run: Option<usize>,
+    /// That run went another way than the prefix, of a race: unless its trace proves it, the race may be impossible.
+    pub is_contradicted: bool,
 }
 
 /// The kinds of things found.
@@ -247,6 +249,8 @@ pub enum Reason {
     NotShown(Opening, u64),
     /// Nothing that the model knows orders the accesses at these positions, and no trace shows that they race.
     Unsettled(u64, u64),
+    /// Searches found that the accesses at these positions race, but the run that was made to show it went another way.
+    NotReached(u64, u64),
 }
 
 impl Reason {
@@ -256,7 +260,7 @@ impl Reason {
         let positions = match self {
             Reason::Reservation(reservation) => [reservation.position(), None],
             Reason::NotShown(_, position) => [Some(*position), None],
-            Reason::Unsettled(a, b) => [Some(*a), Some(*b)],
+            Reason::Unsettled(a, b) | Reason::NotReached(a, b) => [Some(*a), Some(*b)],
             Reason::Runs | Reason::States | Reason::Stopped => [None, None],
         };
         if positions[0] == Some(0) {
@@ -285,6 +289,12 @@ impl fmt::Display for Reason {
                 write!(
                     f,
                     "whether the order of atomics keeps {a:#x} and {b:#x} apart was not decided: the run that was made for them shows no race"
+                )
+            }
+            Reason::NotReached(a, b) => {
+                write!(
+                    f,
+                    "whether {a:#x} and {b:#x} race was not decided: the run that was made for them went another way"
                 )
             }
         }
@@ -317,14 +327,25 @@ impl Exploration {
         self.not_exhausted.is_empty()
     }
 
-    /// Takes note of which unordered races traces prove: the others may be none, and are left open.
+    /// Takes note of which races traces prove: of the others, those that are unordered and those that a run contradicts
+    /// may be none, and are left open.
     pub fn settle(&mut self, is_proved: impl Fn((u64, u64)) -> bool) {
-        let open = self.found.iter().filter_map(|found| match found.what {
-            What::Goal(Goal::Unordered(a, b)) => Some((a.position, b.position)),
-            _ => None,
+        let open = &mut self.not_exhausted;
+        self.found.retain(|found| {
+            let What::Goal(Goal::Race(a, b) | Goal::Unordered(a, b)) = found.what else {
+                return true;
+            };
+            let (a, b) = (a.position, b.position);
+            let is_unordered = matches!(found.what, What::Goal(Goal::Unordered(..)));
+            if is_proved((a, b)) || !(is_unordered || found.is_contradicted) {
+                return true;
+            }
+            open.push(match is_unordered {
+                true => Reason::Unsettled(a, b),
+                false => Reason::NotReached(a, b),
+            });
+            is_unordered
         });
-        let open = open.filter(|&pair| !is_proved(pair));
-        self.not_exhausted.extend(open.map(|(a, b)| Reason::Unsettled(a, b)));
     }
 }
 
@@ -524,7 +545,7 @@ impl<S: Session> Exploring<'_, '_, S> {
             if self.options.show_goals {
                 self.show(&prefix, What::Goal(goal))?;
             } else {
-                self.note(What::Goal(goal), &prefix, None);
+                self.note(What::Goal(goal), &prefix, None, false);
             }
         }
         Ok(())
@@ -953,10 +974,11 @@ impl<S: Session> Exploring<'_, '_, S> {
             End::Success => false,
         };
         let ended = is_told.then_some(What::Ended(ran.end));
+        learnt.contradicts = goal.as_ref().is_some_and(What::is_for_analysis) && is_contradicted(prefix, &ran.followed);
         let is_wanted = self.options.find.has(Kind::UseAfterFree);
         let uses = uses_after_free.into_iter().filter(|_| is_wanted);
         for what in ended.into_iter().chain(goal).chain(uses.map(What::UseAfterFree)) {
-            if self.note(what.clone(), prefix, Some(run)) {
+            if self.note(what.clone(), prefix, Some(run), learnt.contradicts) {
                 learnt.shows.push(what);
             }
         }
@@ -973,7 +995,7 @@ impl<S: Session> Exploring<'_, '_, S> {
             if matches!(&what, What::Goal(goal) if !self.is_asked(goal)) {
                 continue;
             }
-            self.note(what, &Prefix::default(), Some(run));
+            self.note(what, &Prefix::default(), Some(run), learnt.contradicts);
         }
     }
 
@@ -1009,17 +1031,18 @@ impl<S: Session> Exploring<'_, '_, S> {
             if self.options.show_goals && self.progress.runs < self.options.runs {
                 self.show(prefix, what)?;
             } else {
-                self.note(what, prefix, None);
+                self.note(what, prefix, None, false);
             }
         }
         Ok(())
     }
 
-    /// Notes what was found; whether that is new.
-    fn note(&mut self, what: What, prefix: &Prefix, run: Option<usize>) -> bool {
+    /// Notes what was found; whether that is new. If the run `contradicts` its prefix, that counts against races.
+    fn note(&mut self, what: What, prefix: &Prefix, run: Option<usize>, contradicts: bool) -> bool {
         let new = self.known.insert(what.clone());
         if new {
             self.found.push(Found {
+                is_contradicted: contradicts && matches!(what, What::Goal(_)),
                 what,
                 prefix: prefix.clone(),
                 run,
@@ -1068,6 +1091,14 @@ impl<S: Session> Exploring<'_, '_, S> {
             assumed,
             not_exhausted: self.reasons,
         }
+    }
+}
+
+/// Whether a run went another way than its prefix. Of one that did not come to it in time that is not known.
+fn is_contradicted(prefix: &Prefix, followed: &Followed) -> bool {
+    match *followed {
+        Followed::Whole => false,
+        Followed::Until { step, why } => step < prefix.moves.len() && why != Divergence::Stuck,
     }
 }
 

@@ -66,6 +66,9 @@ pub struct Learnt {
     pub waits: Option<u32>,
     /// What this run was the first to show.
     pub shows: Vec<What>,
+    /// This run went another way than the prefix of the race that it was made for: that may be impossible.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub contradicts: bool,
     /// Of a run that was not searched and of which the trace is not kept: a checksum of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checksum: Option<Checksum>,

@@ -14,6 +14,7 @@
 
 mod ahead;
 mod compare;
+mod contradicted;
 mod counts;
 mod executions;
 mod interpreter;

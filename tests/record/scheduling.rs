@@ -118,6 +118,33 @@ fn a_thread_that_waits_for_a_plain_flag_rests() {
 }
 
 #[test]
+fn threads_that_hand_over_to_each_other_in_loops_do_not_wait_for_the_end_of_a_turn() {
+    // 530 million if each wait lasted as long as a turn may.
+    const MOST: usize = 5_000_000;
+    let program = Program::instrumented("hands_over", "hands_over");
+    for policy in ["fifo", "pct"] {
+        let flags = ["--policy", policy, "--seed", "1", "--max-events", "10000000"];
+        let (output, recorded) = program.record(policy, &flags, &[]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert!(recorded.events.len() < MOST, "{policy}: {}", recorded.events.len());
+    }
+}
+
+#[test]
+fn a_thread_that_holds_a_lock_whenever_its_turn_ends_lets_others_have_it() {
+    // A turn, and what comes before the loop is looked at.
+    const MOST: usize = 1_000_000;
+    let program = Program::instrumented("keeps_lock", "keeps_lock");
+    let more = ["more"; 6];
+    for count in 0..more.len() {
+        let flags = ["--policy", "fifo", "--max-events", "3000000"];
+        let (output, recorded) = program.record(&format!("keeps_{count}"), &flags, &more[..count]);
+        assert_eq!(output.status.code(), Some(0), "{count}: {output:?}");
+        assert!(recorded.events.len() < MOST, "{count}: {}", recorded.events.len());
+    }
+}
+
+#[test]
 fn a_thread_that_sleeps_until_somebody_outside_answers_is_not_woken_all_the_time() {
     let program = Program::instrumented("polls_asleep", "polls_asleep");
     for policy in ["random", "pct", "pos", "fifo"] {

@@ -116,6 +116,19 @@ impl Intent {
         })
     }
 
+    /// A fence, which accesses nothing.
+    #[must_use]
+    pub const fn fence(pc: usize) -> Intent {
+        Intent::of(Access::one(pc, kind::FENCE, 0, 0))
+    }
+
+    /// The code position of a fence.
+    #[must_use]
+    pub fn position_of_fence(&self) -> Option<usize> {
+        let [first, _] = &self.accesses;
+        (first.kind == kind::FENCE).then_some(first.pc)
+    }
+
     /// The access that its event number `at` belongs to, if it has so many.
     pub fn access_of_event(&self, mut at: usize) -> Option<&Access> {
         for access in &self.accesses {

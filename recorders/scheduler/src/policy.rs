@@ -43,8 +43,8 @@ use core::sync::atomic::Ordering::Relaxed;
 use recorder_ring::plan::kind;
 use recorder_ring::{Policy, Settings};
 
-/// Hooks that a thread passes under `fifo` before it must give way. Only a loop that waits for
-/// plain memory to change gets that far without ever blocking.
+/// Hooks that a thread passes under `fifo` before it must give way, and a few more, as [`some_more`] says. Only a loop
+/// that waits for plain memory to change gets that far without ever blocking.
 const FIFO_QUANTUM: u64 = 200_000;
 
 /// Under `random`, a thread passes between 1 and 2^k hooks, k uniform below this: long runs and
@@ -110,6 +110,19 @@ impl Touched {
         let meet = self.addr < other.addr + other.size && other.addr < self.addr + self.size;
         meet && (self.writes || other.writes)
     }
+}
+
+/// Fewer than 64 hooks, anyhow: by these, stretches between two moments differ, so that a loop is not always in the same
+/// place when they are over.
+pub fn some_more(ticks: u64) -> u64 {
+    mixed(ticks) >> 58
+}
+
+/// A number that shares no pattern with this one: SplitMix64 (Steele, Lea, Flood 2014), one step.
+pub fn mixed(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 impl Choices {
@@ -260,7 +273,7 @@ impl Choices {
     pub fn begin_turn(&self, before: Option<&Scheduled>, thread: &Scheduled, alone: bool, at_race: bool) -> u64 {
         match self.policy.get() {
             Policy::Schedule if at_race => 1,
-            Policy::Fifo | Policy::Schedule => FIFO_QUANTUM,
+            Policy::Fifo | Policy::Schedule => FIFO_QUANTUM + some_more(thread.ticks.load(Relaxed)),
             Policy::Pos if !alone => 0,
             Policy::Pos => FIFO_QUANTUM,
             Policy::InTurn => {
@@ -294,6 +307,7 @@ impl Choices {
 
     /// The running thread has passed the hooks of its turn, or yields.
     pub fn end_turn(&self, thread: &Scheduled, yields: bool) {
+        thread.owes_turn.set(true);
         if self.policy.get() != Policy::Pct {
             return;
         }
@@ -329,7 +343,10 @@ impl Choices {
             Policy::Pct => thread.priority.get() > running.priority.get(),
             // It was alone, perhaps.
             Policy::Pos | Policy::InTurn => true,
-            _ => false,
+            // Whoever ran meanwhile waits for a lock, perhaps, that it held when its turn was over, and would hold
+            // each time: a loop may have it at every hook but one.
+            Policy::Fifo | Policy::Schedule => running.owes_turn.replace(false),
+            Policy::Random => false,
         }
     }
 
@@ -350,13 +367,10 @@ impl Choices {
         }
     }
 
-    /// SplitMix64 (Steele, Lea, Flood 2014): any seed is good, also 0.
+    /// Any seed is good, also 0.
     fn next(&self) -> u64 {
         let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
         self.random.set(state);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        mixed(state)
     }
 }

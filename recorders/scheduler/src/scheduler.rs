@@ -153,7 +153,8 @@ impl<H: Host> Scheduler<H> {
     pub(crate) fn make_ready(&self, thread: &'static H::Thread) {
         thread.state.store(state::READY, Relaxed);
         self.ready.push(thread);
-        if let Some(running) = self.holder().filter(|running| self.choices.precedes(thread, running)) {
+        let running = self.holder().filter(|running| !ptr::eq(*running, thread));
+        if let Some(running) = running.filter(|running| self.choices.precedes(thread, running)) {
             self.end_turn_by(running, 0);
         }
     }

@@ -125,6 +125,12 @@ record! {
         pub turn_ends: AtomicU64 = AtomicU64::new(0),
         /// The tick from which on its hooks are looked at, to see whether it waits in a loop.
         pub looked_at_from: Cell<u64> = Cell::new(UNTIL_LOOKED_AT),
+        /// How many hooks lie between the last look and this tick.
+        pub between_looks: Cell<u64> = Cell::new(UNTIL_LOOKED_AT),
+        /// What it did in one turn of the loop in which it waited last.
+        pub turn_of_loop: Cell<u64> = Cell::new(0),
+        /// Its turn was over, or it gave way: it does so once more as soon as somebody can go on who could not then.
+        pub owes_turn: Cell<bool> = Cell::new(false),
         /// It did when it was looked at last.
         pub waits_in_loop: Cell<bool> = Cell::new(false),
         /// Under `pct` and `pos`, the thread with the highest one runs.

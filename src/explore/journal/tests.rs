@@ -34,6 +34,7 @@ fn runs() -> Vec<(Learnt, Vec<u8>)> {
     let learnt = waits.into_iter().zip(shows).map(|(waits, shows)| Learnt {
         waits,
         shows,
+        contradicts: false,
         checksum: None,
     });
     learnt.zip(traces).collect()

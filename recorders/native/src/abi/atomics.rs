@@ -295,7 +295,7 @@ width!(bits32, u32, AtomicU32, 4);
 width!(bits64, u64, AtomicU64, 8);
 
 pub(super) unsafe extern "C" fn thread_fence(order: i32, pc: usize) {
-    let inside = RuntimeGuard::enter();
+    let inside = RuntimeGuard::enter_for(|| Intent::fence(pc));
     fence(SeqCst);
     if inside.is_some() {
         pending::push(Record::Fence {
