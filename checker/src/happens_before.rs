@@ -26,7 +26,7 @@ use crate::recording::Access;
 use hashbrown::{HashMap, HashSet};
 use std::hash::Hash;
 use std::rc::Rc;
-use trace_format::{EventId, MemoryOrder, ObjectId, Op, ThreadId, WaitOutcome};
+use trace_format::{EventId, MemoryOrder, NOBODYS, ObjectId, ObjectKind, Op, ThreadId, WaitOutcome};
 
 /// What a thread knows of what was done before. What it leaves where others find it are copies, so they cost little.
 pub(crate) trait Knowledge: Clone {
@@ -271,6 +271,8 @@ impl<'t, K: Knowledge> HappensBefore<'t, K> {
                 let child = self.threads[child.index()].clone();
                 self.threads[thread.index()].join(&child);
             }
+            // No memory model knows of the system's locks.
+            Op::Acquire { lock, .. } | Op::Release { lock } if self.is_of_system(lock) => {}
             Op::Acquire { lock, .. } => self.take_alone(thread, lock),
             Op::WaitEnd { lock, .. } => {
                 self.end_wait(event, thread);
@@ -336,6 +338,12 @@ impl<'t, K: Knowledge> HappensBefore<'t, K> {
             Op::Begin | Op::End | Op::OnceBegin { .. } | Op::Branch => {}
             _ => self.access(event, op, thread),
         }
+    }
+
+    /// Whether a lock is the system's own, which it holds while it looks who waits for a futex.
+    fn is_of_system(&self, lock: ObjectId) -> bool {
+        let row = self.checker.recording.tables().object(lock);
+        row.is_some_and(|row| row.kind == ObjectKind::SpinLock && row.addr >= NOBODYS)
     }
 
     fn acquire(&mut self, thread: ThreadId, object: ObjectId) {

@@ -7,7 +7,7 @@
 
 use super::calls::Calls;
 use super::marked::Marked;
-use crate::semantics::futexes::joins_waiters;
+use crate::semantics::futexes::{is_of_system, joins_waiters};
 use crate::semantics::interrupted::{Part, is_pattern};
 use crate::trace::{Access, CellId, CodePosition, EventId, ObjectId, SectionId, Sections, ThreadId, Trace};
 use crate::verdict::{Region, Regions};
@@ -327,7 +327,8 @@ impl Walk<'_> {
         let mut locks = now
             .iter()
             .filter(|id| !before.contains(id))
-            .map(|&id| self.sections.get(id).lock);
+            .map(|&id| self.sections.get(id).lock)
+            .filter(|&lock| !is_of_system(self.trace, lock));
         locks.find(|&lock| before.iter().any(|&id| self.sections.get(id).lock == lock))
     }
 

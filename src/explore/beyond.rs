@@ -7,7 +7,7 @@
 //! what only goes out.
 
 use crate::forest::Reservation;
-use crate::symbols::{LeftOut, UnrecordedCalls, imports, uninstrumented};
+use crate::symbols::{LeftOut, UnrecordedCalls, imports, system_calls, uninstrumented};
 use trace_format::{ObjectInfo, ObjectKind, Tables};
 
 /// What installs handlers of signals, or has the kernel send some later.
@@ -335,6 +335,9 @@ const FLOATING_POINT: [&str; 5] = [
     "fetestexcept",
 ];
 
+/// The system calls that a program may make by itself and that are recorded: `futex` and `futex_waitv`.
+const SYSTEM_CALLS: [u32; 2] = [202, 449];
+
 /// With so many permits at first, a semaphore may come to its greatest value: no run posts it so often.
 const MANY_PERMITS: u32 = 1 << 30;
 
@@ -365,8 +368,11 @@ pub fn beyond(tables: &Tables) -> Vec<Reservation> {
         all.push(Reservation::Clocks);
     }
     let begins = |families: &[&str], name: &String| families.iter().any(|family| name.starts_with(family));
+    let knows_call = |number: u32| SYSTEM_CALLS.contains(&number);
+    let knows_calls = || system_calls(tables).is_some_and(|numbers| numbers.into_iter().all(knows_call));
     let known = |name: &&String| {
         is(&SIGNALS, name)
+            || *name == "syscall" && knows_calls()
             || is(&CLOCKS, name)
             || is(&PROCESSES, name)
             || is(&FUNCTIONS, name)

@@ -391,6 +391,7 @@ pub fn explore<S: Session>(
         known: HashSet::new(),
         tried: HashMap::new(),
         answered: HashSet::new(),
+        waits_instead: HashSet::new(),
         reasons: Vec::new(),
         places: HashMap::new(),
         near_rounds: 0,
@@ -417,6 +418,8 @@ struct Exploring<'s, 'o, S> {
     tried: HashMap<(NodeId, Opening), u32>,
     /// Operations of which some outcome was wanted, whatever it is, and came.
     answered: HashSet<NodeId>,
+    /// Operations that wait where they would have this outcome.
+    waits_instead: HashSet<(NodeId, Outcome)>,
     reasons: Vec<Reason>,
     /// How often branches at these places were tried, of those that the cheap search finds.
     places: HashMap<u64, u32>,
@@ -922,7 +925,9 @@ impl<S: Session> Exploring<'_, '_, S> {
     fn is_open_in(&self, forest: &Forest, wanted: &Wanted) -> bool {
         let node = forest.node(wanted.node);
         match wanted.opening {
-            Opening::Outcome(outcome) => node.edge(outcome).is_none(),
+            Opening::Outcome(outcome) => {
+                node.edge(outcome).is_none() && !self.waits_instead.contains(&(wanted.node, outcome))
+            }
             Opening::SomeOutcome => !self.answered.contains(&wanted.node),
             Opening::NextOperation => node.next == Next::Unknown,
             Opening::GivesUp => node.patience == Patience::Unknown,
@@ -966,6 +971,13 @@ impl<S: Session> Exploring<'_, '_, S> {
             if wanted.opening == Opening::SomeOutcome && is_answered(prefix, &ran) {
                 self.answered.insert(wanted.node);
             }
+            if let Opening::Outcome(outcome) = wanted.opening
+                && ran.followed == blocked
+                && self.is_at_end_of_futex_wait(wanted.node)
+            {
+                self.waits_instead.insert((wanted.node, outcome));
+            }
+            tracing::debug!(?wanted, followed = ?ran.followed, "made a run for what was open");
         }
         // A search may find the same deadlock again, and make a run to show it: the first one is the one to be named.
         let is_told = match ran.end {
@@ -1058,6 +1070,15 @@ impl<S: Session> Exploring<'_, '_, S> {
         let span = self.forest.node(node).operation().and_then(Operation::span);
         let is_of_runtime = |span: Span| span.at.region == Region::Static && span.at.offset >= NOBODYS;
         span.is_some_and(is_of_runtime) && self.forest.reservations().contains(&Reservation::InvisibleBarrier)
+    }
+
+    /// Whether a thread, which waits for a futex, loads next what whoever wakes it has stored: it does not come to that
+    /// before.
+    fn is_at_end_of_futex_wait(&self, node: NodeId) -> bool {
+        // As `recorders/native/src/process/futex.rs` has it.
+        let is_of_call =
+            |span: Span| span.at.region == Region::Static && span.at.offset & !0xffff_ffff == NOBODYS | 1 << 62;
+        matches!(self.forest.node(node).operation(), Some(Operation::AtomicRead(span)) if is_of_call(span))
     }
 
     fn finish(mut self) -> Exploration {

@@ -8,7 +8,7 @@ use super::{
     Checksum, Divergence, End, FailsIf, Followed, Learnt, Move, Onward, Opening, Prefix, Ran, Remembered, Session,
     Wanted,
 };
-use crate::forest::{Action, Forest, NodeId, Operation, Outcome, Picture, Reservation, Run, TreeId};
+use crate::forest::{Action, Forest, NodeId, Operation, Outcome, Picture, Region, Reservation, Run, TreeId};
 use crate::lease::Lease;
 use crate::own;
 use crate::replay::live::{LiveError, Shortest, shortest_that};
@@ -19,14 +19,14 @@ use crate::trace::{ThreadId, Trace};
 use hashbrown::HashSet;
 use recorder_ring::plan::{Words, kind};
 use safe_files::Readers;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::io;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
-use trace_format::{Ending, ProgramEnd, ReadError, Tables, TraceFile};
+use trace_format::{Ending, NOBODYS, ProgramEnd, ReadError, Tables, TraceFile};
 use twox_hash::XxHash64;
 
 /// The journal's name in the folder.
@@ -874,15 +874,15 @@ fn steps(forest: &Forest, prefix: &Prefix) -> (Vec<Step>, Vec<usize>) {
     let (mut steps, mut moves) = (Vec::new(), Vec::new());
     let mut found_running: HashSet<TreeId> = HashSet::new();
     let mut whole = true;
-    for (number, step) in prefix.moves.iter().enumerate() {
-        let &Move::Perform {
+    for number in with_whole_calls(forest, prefix) {
+        let Move::Perform {
             thread,
             index,
             node,
             operation,
             outcome,
             wakes,
-        } = step
+        } = prefix.moves[number]
         else {
             continue;
         };
@@ -940,6 +940,54 @@ fn steps(forest: &Forest, prefix: &Prefix) -> (Vec<Step>, Vec<usize>) {
     }
     steps.extend(left_wait_sets(forest, prefix, &numbers));
     (steps, moves)
+}
+
+/// The numbers of the moves, in an order in which the calls that hold the system's lock of a futex are whole, as the
+/// program makes them: each where it does the first that others may see. Nobody else comes to what it does behind that,
+/// and what others do before then they can do before the call.
+fn with_whole_calls(forest: &Forest, prefix: &Prefix) -> Vec<usize> {
+    let is_of_system = |lock| {
+        let at = forest.object(lock).at;
+        at.region == Region::Static && at.offset >= NOBODYS
+    };
+    let does = |number: usize| match prefix.moves[number] {
+        Move::Perform {
+            operation: Operation::On(action),
+            ..
+        } => Some(action),
+        _ => None,
+    };
+    let takes = |number| matches!(does(number), Some(Action::Acquire(lock, _)) if is_of_system(lock));
+    let gives_back = |number| matches!(does(number), Some(Action::Release(lock)) if is_of_system(lock));
+    let all = prefix.moves.len();
+    let mut order = Vec::with_capacity(all);
+    let mut is_done = vec![false; all];
+    let mut begun: BTreeMap<u32, usize> = BTreeMap::new();
+    for number in 0..all {
+        let thread = prefix.moves[number].thread();
+        if is_done[number] {
+            continue;
+        }
+        if takes(number) {
+            begun.insert(thread, number);
+            continue;
+        }
+        let first = begun.remove(&thread);
+        order.extend(first);
+        order.push(number);
+        if first.is_none() || gives_back(number) {
+            continue;
+        }
+        for rest in (number + 1..all).filter(|&rest| prefix.moves[rest].thread() == thread) {
+            order.push(rest);
+            is_done[rest] = true;
+            if gives_back(rest) {
+                break;
+            }
+        }
+    }
+    order.extend(begun.into_values());
+    order
 }
 
 /// What a thread does before its end if somebody has found it running.

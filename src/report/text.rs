@@ -241,7 +241,7 @@ impl Text {
         Ok(())
     }
 
-    /// All pairs but the witnessed ones, the same two source lines once per reason.
+    /// All pairs but the witnessed ones, the same two source lines once per reason and static variable.
     fn others(&self, findings: &Findings<'_>, out: &mut dyn Write) -> io::Result<()> {
         let words = findings.words();
         for (title, note, listed) in [
@@ -254,7 +254,7 @@ impl Text {
             ("unknown", "", LISTED_UNKNOWN),
         ] {
             let mut seen: Vec<(Lines, &str, usize, &Pair)> = Vec::new();
-            let mut rows: HashMap<(Lines, &str), usize> = HashMap::new();
+            let mut rows: HashMap<(Lines, &str, Option<String>), usize> = HashMap::new();
             for Row { of: pair, .. } in findings.shown() {
                 let reason = match &pair.verdict {
                     Verdict::Refuted(refutation) if title == "refuted" => refutation_name(refutation),
@@ -263,7 +263,11 @@ impl Text {
                     _ => continue,
                 };
                 let lines = lines(findings, pair);
-                let row = *rows.entry((lines.clone(), reason)).or_insert(seen.len());
+                let variable = findings
+                    .trace
+                    .access(pair.example.0)
+                    .and_then(|access| words.variable(access));
+                let row = *rows.entry((lines.clone(), reason, variable)).or_insert(seen.len());
                 match seen.get_mut(row) {
                     Some((_, _, count, _)) => *count += 1,
                     None => seen.push((lines, reason, 1, pair)),

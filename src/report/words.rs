@@ -70,6 +70,9 @@ impl Words<'_> {
         };
         match &object.name {
             Some(name) => format!("{kind} {}", printable(name)),
+            None if object.kind == ObjectKind::SpinLock && object.addr >= NOBODYS => {
+                format!("the system's lock of futex {}", self.address(object.addr & !NOBODYS))
+            }
             None if object.addr == 0 => format!("{kind} {}", id.0),
             None if object.kind == ObjectKind::Source && object.addr >= SIGNALS => "outside, as a signal".to_owned(),
             None if object.kind == ObjectKind::Source && object.addr >= NOBODYS => "a call of a library".to_owned(),

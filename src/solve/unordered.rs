@@ -11,6 +11,7 @@
 //! execution has the chain still, and adds another clause.
 
 use crate::encode::{Literal, Node};
+use crate::semantics::futexes::is_of_system;
 use crate::semantics::synchronizes::{Among, Passing, Readers, acquires, releases};
 use crate::semantics::waits;
 use crate::trace::{Access, AccessKind, CellId, EventId, MemoryOrder, ObjectId, Op, ThreadId, Trace, Wakes};
@@ -150,6 +151,9 @@ impl Walk<'_> {
         let Some((object, passing)) = self.readers.passing(thread, op) else {
             return;
         };
+        if is_of_system(self.trace, object) {
+            return;
+        }
         for &passing in passing {
             match passing {
                 Passing::Learns(among) => self.after(event, self.told.get(&(object, among)).copied()),

@@ -19,6 +19,7 @@ mod module;
 mod names;
 mod places;
 mod relocatable;
+mod system_calls;
 mod uninstrumented;
 mod unrecorded;
 
@@ -39,6 +40,7 @@ pub use left_out::{LeftOut, left_out_of};
 pub use module::Problem;
 pub use names::{bare, file_name, same_function};
 pub use places::Places;
+pub use system_calls::system_calls;
 pub use uninstrumented::uninstrumented;
 pub use unrecorded::{HiddenStretches, Suspects, UnrecordedCalls};
 

@@ -41,6 +41,18 @@ fn seeds_of_libraries_are_the_recorded_ones() {
     program.live(&["--attempts", "1"]).expect(&[66]).unwrap();
 }
 
+/// Who came to a barrier last does so again, wherever its schedule has that: another one would go on otherwise.
+#[test]
+fn the_same_thread_is_told_that_it_came_last() {
+    let program = Program::of("serial", "serial.c");
+    for seed in ["1", "2", "3", "4"] {
+        program.record(&["--policy", "random", "--seed", seed], &[]);
+        let analysis = run(&program.folder, witness().args(["analyze", "trace.bin"])).unwrap();
+        analysis.expect(&[66]).unwrap();
+        program.live(&["--attempts", "1"]).expect(&[66]).unwrap();
+    }
+}
+
 /// Descriptors that come with a message have the numbers that they had in the recorded run.
 #[test]
 fn received_descriptors_keep_their_numbers() {

@@ -34,8 +34,8 @@ fn slices(trace: &Trace, order: &[EventId]) -> Vec<Slice> {
         .collect()
 }
 
-/// The comparison of a wait, and that the thread is among those that wait, are one: who joins them in between does so
-/// before.
+/// The comparison of a wait, and that the thread is among those that wait, are one: who stores to the word in between does
+/// so behind.
 #[test]
 fn a_wait_for_a_futex_is_in_one_piece() {
     let program = Program::of("split-wait", "split_wait.c");
@@ -51,19 +51,20 @@ fn a_wait_for_a_futex_is_in_one_piece() {
     let mut schedule = stored.schedules[0].clone();
     assert_eq!(schedule.as_recorded, 0);
     let mut events = order(&trace, &schedule);
-    // Who joins and leaves those that wait: the thread that waits, and the one that wakes it.
-    let counts = |event: &EventId| {
-        let access = trace.access(*event);
-        access.is_some_and(|access| access.kind == AccessKind::AtomicRmw && access.addr >= trace_format::NOBODYS)
+    let does = |event: EventId, kind, of_program| {
+        let access = trace.access(event);
+        access.is_some_and(|access| access.kind == kind && (access.addr < trace_format::NOBODYS) == of_program)
     };
-    let mut joins = (0..events.len()).filter(|&at| counts(&events[at]));
-    let (first, second) = (joins.next().unwrap(), joins.next().unwrap());
-    let whole: Vec<EventId> = events.drain(first - 1..=first).collect();
-    assert_eq!(trace.thread(whole[0]), trace.thread(whole[1]));
-    // Between the comparison of the second one and that it joins.
-    let between = second - whole.len();
-    assert_eq!(trace.thread(events[between - 1]), trace.thread(events[between]));
-    events.splice(between..between, whole);
+    // Who joins those that wait, and who stores what they wait for, with all that comes before.
+    let mut joins = (0..events.len()).filter(|&at| does(events[at], AccessKind::AtomicRmw, false));
+    let second = joins.nth(1).unwrap();
+    assert!(does(events[second - 1], AccessKind::AtomicLoad, true));
+    let stores = (second..events.len()).find(|&at| does(events[at], AccessKind::AtomicStore, true));
+    let store = events[stores.unwrap()];
+    let comes_first = |&event: &EventId| trace.thread(event) == trace.thread(store) && event <= store;
+    let (moved, rest): (Vec<_>, Vec<_>) = events.drain(second..).partition(comes_first);
+    assert_eq!(moved.last(), Some(&store));
+    events.extend(moved.into_iter().chain(rest));
     schedule.slices = slices(&trace, &events);
 
     let checker = Checker::new(&trace);

@@ -1,5 +1,5 @@
 //! Events that a program cannot have where a schedule has them, and a schedule that performs the same, and has them where
-//! it can: those of one call, and those that one thread's call notes for another.
+//! it can: those of one call, those that one thread's call notes for another, and who comes to a barrier last.
 //!
 //! A finalizer comes after all that other threads did. So the call that announces it (`__tsan_java_finalize`) has each
 //! of them store to a variable of the recorder's own, where it stands, and loads that at once. In a trace the store is
@@ -8,8 +8,8 @@
 //! cannot, the live run diverges.
 
 use crate::schedule::{Schedule, slices_of};
-use crate::semantics::futexes::joins_waiters;
-use crate::trace::{Access, AccessKind, EventId, Op, ThreadId, Trace};
+use crate::semantics::futexes::{is_of_system, joins_waiters};
+use crate::trace::{Access, AccessKind, EventId, ObjectId, Op, ThreadId, Trace};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use trace_format::{NOBODYS, descriptor};
 
@@ -43,14 +43,15 @@ fn load_of(store: EventId) -> EventId {
     EventId(store.0 + 1)
 }
 
-/// Schedules that perform `order` behind its events as recorded, but each call on a channel as a whole, and what is
-/// noted for a thread, and all that this does behind it, only where the call notes it; the best first. None, if that is the
-/// same.
+/// Schedules that perform `order` behind its events as recorded, but each call on a channel as a whole, what is
+/// noted for a thread, and all that this does behind it, only where the call notes it, and the last arrival at a barrier
+/// behind the others; the best first. None, if that is the same.
 pub(super) fn with_calls(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Vec<Schedule> {
     let whole = with_whole_calls(trace, schedule, order);
     let orders = [whole.as_deref(), Some(order)].into_iter().flatten();
     let found = orders.map(|order| {
         let order = with_descriptors(trace, schedule, order).unwrap_or_else(|| order.to_vec());
+        let order = with_arrivals(trace, &order).unwrap_or(order);
         where_noted(trace, &order).unwrap_or(order)
     });
     let others = found.filter(|found| found != order);
@@ -71,11 +72,31 @@ fn with_order(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Schedule
 }
 
 /// Whether an event may be the first of those that a call makes at once: it orders itself by a channel, or by a
-/// descriptor's number, gets something from outside, or is the comparison of a wait for a futex.
+/// descriptor's number, gets something from outside, takes the system's lock of a futex, or is the comparison of a wait
+/// for one.
 fn begins(trace: &Trace, event: EventId) -> bool {
     let access = trace.access(event).filter(|access| access.kind.is_atomic());
     let orders = access.is_some_and(|access| access.addr & CHANNELS == CHANNELS || is_once(access));
-    orders || matches!(trace.op(event), Op::Input { .. }) || joins_waiters(trace, event).is_some()
+    let gets = matches!(trace.op(event), Op::Input { .. });
+    orders || gets || takes_lock_of_system(trace, event) || joins_waiters(trace, event).is_some()
+}
+
+/// Whether that takes the lock that the system holds while a thread begins to wait for a futex, or wakes who does.
+fn takes_lock_of_system(trace: &Trace, event: EventId) -> bool {
+    matches!(trace.op(event), Op::Acquire { lock, .. } if is_of_system(trace, lock))
+}
+
+/// The next event of a call that holds such a lock at this one.
+fn goes_on_with_lock(trace: &Trace, event: EventId) -> Option<EventId> {
+    let next = trace.successor(event)?;
+    let is_variable = |event: EventId| {
+        trace
+            .access(event)
+            .is_some_and(|access| access.kind == AccessKind::AtomicRmw && access.addr >= NOBODYS)
+    };
+    let gives_back = |event: EventId| matches!(trace.op(event), Op::Release { lock } if is_of_system(trace, lock));
+    let goes_on = takes_lock_of_system(trace, event) || gives_back(next) || is_variable(event) && is_variable(next);
+    (goes_on && trace.pc(next) == trace.pc(event)).then_some(next)
 }
 
 /// Whether that is a variable of what a process has once, such as the folder that paths lead from.
@@ -86,8 +107,8 @@ fn is_once(access: Access) -> bool {
 /// The next event that the same call makes at once with this one, which is such a one: it may also give a descriptor, or
 /// write what it got.
 fn goes_on(trace: &Trace, event: EventId) -> Option<EventId> {
-    if let Some(joins) = joins_waiters(trace, event) {
-        return Some(joins);
+    if let Some(rest) = joins_waiters(trace, event).or_else(|| goes_on_with_lock(trace, event)) {
+        return Some(rest);
     }
     let next = trace.successor(event)?;
     let writes = || {
@@ -97,6 +118,39 @@ fn goes_on(trace: &Trace, event: EventId) -> Option<EventId> {
     };
     let is_of_it = trace.pc(next) == trace.pc(event) && (begins(trace, next) || opens(trace, next) || writes());
     is_of_it.then_some(next)
+}
+
+/// The same events, but who came to a barrier last in the recorded run does so here, unless nobody goes on from there: one
+/// of those who come learns that it is the one (`PTHREAD_BARRIER_SERIAL_THREAD`). Between its arrival and the end of the
+/// round it does nothing. `None` if that is so.
+fn with_arrivals(trace: &Trace, order: &[EventId]) -> Option<Vec<EventId>> {
+    let mut last: BTreeMap<(ObjectId, u32), EventId> = BTreeMap::new();
+    let mut ends: HashSet<(ObjectId, u32)> = HashSet::new();
+    for &event in order {
+        match trace.op(event) {
+            Op::BarrierEnter { barrier, round } => {
+                let known = last.entry((barrier, round)).or_insert(event);
+                *known = event.max(*known);
+            }
+            Op::BarrierExit { barrier, round, .. } => drop(ends.insert((barrier, round))),
+            _ => {}
+        }
+    }
+    last.retain(|of, _| ends.contains(of));
+    let mut held: BTreeMap<(ObjectId, u32), EventId> = BTreeMap::new();
+    let mut found: Vec<EventId> = Vec::with_capacity(order.len());
+    for &event in order {
+        match trace.op(event) {
+            Op::BarrierEnter { barrier, round } if last.get(&(barrier, round)) == Some(&event) => {
+                held.insert((barrier, round), event);
+                continue;
+            }
+            Op::BarrierExit { barrier, round, .. } => found.extend(held.remove(&(barrier, round))),
+            _ => {}
+        }
+        found.push(event);
+    }
+    (found != order).then_some(found)
 }
 
 /// Whether an event gives a descriptor.

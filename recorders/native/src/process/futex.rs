@@ -12,11 +12,14 @@
 //!   [ticket], a wake takes off what it woke, a wait that ends by itself takes itself off, and what is
 //!   moved to another word goes from one variable to the other. And who was woken loads a second one, which
 //!   the wake has stored, so that it goes on after the wake only; whose time is over finds there that no wake was for it.
+//! - A thread compares and begins to wait at once for all that wake: the system holds a lock meanwhile, and so does who
+//!   wakes. That is a lock of the trace's, too, at the address of the word's variable. It orders no memory.
 //! - `FUTEX_WAKE_OP` changes a word before it wakes: that is one atomic operation.
 //!
 //! Futexes that say that they may be shared with other processes are like any other if their word lies in memory that
 //! is not; else they go to the kernel, after the comparison. So do those that inherit priorities.
 
+use crate::events::lock::{ALONE, Lock};
 use crate::events::pending;
 use crate::libraries::glib;
 use crate::platform::memory::{self, NOBODYS};
@@ -28,7 +31,7 @@ use core::slice;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::SeqCst;
 use libc::{c_int, c_long, timespec};
-use recorder_ring::{Record, Waits};
+use recorder_ring::{ObjectClass, Record, Waits};
 
 /// What a thread waits for that waits for several words.
 const SEVERAL: usize = 1;
@@ -170,7 +173,7 @@ impl Call {
             return real();
         };
         if !private {
-            if !self.compare(self.value) {
+            if compare(self.word, self.pc) != self.value {
                 return fail(libc::EAGAIN);
             }
             // Along a plan, a wake-up without a cause, which is always allowed: the thread looks at the word
@@ -180,9 +183,8 @@ impl Call {
         match self.command() {
             libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => self.wait(&inside),
             libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => self.wake(self.word, self.value),
-            libc::FUTEX_REQUEUE => self.requeue(),
-            libc::FUTEX_CMP_REQUEUE if self.compare(self.third) => self.requeue(),
-            libc::FUTEX_CMP_REQUEUE => fail(libc::EAGAIN),
+            libc::FUTEX_REQUEUE => self.requeue(None),
+            libc::FUTEX_CMP_REQUEUE => self.requeue(Some(self.third)),
             libc::FUTEX_WAKE_OP => self.change_and_wake(),
             _ => inside.outside(real),
         }
@@ -202,21 +204,14 @@ impl Call {
         }
     }
 
-    /// Whether the word is as expected.
-    fn compare(&self, expected: u32) -> bool {
-        compare(self.word, expected, self.pc)
-    }
-
     fn wait(&self, inside: &RuntimeGuard) -> c_long {
         let (thread, mask, pc) = (inside.thread(), self.mask(), self.pc);
         let deadline = self.deadline();
         loop {
-            if !self.compare(self.value) {
+            let ticket = ticket(thread, waiting(self.word), mask);
+            if !begins_to_wait(self.word, self.value, ticket, pc) {
                 return fail(libc::EAGAIN);
             }
-            let before = waiting(self.word);
-            let ticket = ticket(thread, before, mask);
-            modify(waiters(self.word), before, before.wrapping_add(ticket), pc);
             pending::waits(thread, Waits::Futex, self.word, pc, deadline);
             thread.futex.mask.set(mask);
             thread.futex.ticket.set(ticket);
@@ -236,6 +231,10 @@ impl Call {
 
     /// Wakes up to `most` of those that wait for a word.
     fn wake(&self, word: usize, most: u32) -> c_long {
+        locked(word, self.pc, || self.wake_locked(word, most))
+    }
+
+    fn wake_locked(&self, word: usize, most: u32) -> c_long {
         // The kernel wakes one where none is asked for.
         let most = (most as c_int).max(1);
         let (mask, pc) = (self.mask(), self.pc);
@@ -256,34 +255,44 @@ impl Call {
             modify(call_for(thread), calls, calls + 1, pc);
             if let Some(at) = place_of(word, thread) {
                 thread.futex.woken_at.set(at);
+                // The system lets it do that itself, later; never are two of these locks held in any order.
+                lock(word).given_back(pc);
                 let others = distinct(words(thread)).filter(|&other| other != word);
                 others.for_each(|other| take_off(other, ticket, pc));
+                lock(word).taken(ALONE, pc);
             }
             woken += 1;
         }
         woken.into()
     }
 
-    /// Wakes some of those that wait for the word, and lets others of them wait for the second one.
-    fn requeue(&self) -> c_long {
-        let woken = match self.value {
-            0 => 0,
-            most => self.wake(self.word, most),
-        };
-        let (before, before_there) = (waiting(self.word), waiting(self.second));
-        let mut tickets = 0_u32;
-        let mut moved = 0;
-        baton::requeue(self.word, self.second, self.limit as u32 as usize, |thread| {
-            tickets = tickets.wrapping_add(thread.futex.ticket.get());
-            moved += 1;
+    /// Wakes some of those that wait for the word, and lets others of them wait for the second one, if the word is as
+    /// expected.
+    fn requeue(&self, expected: Option<u32>) -> c_long {
+        let (mut tickets, mut moved) = (0_u32, 0);
+        let done = locked(self.word, self.pc, || {
+            if expected.is_some_and(|expected| compare(self.word, self.pc) != expected) {
+                return None;
+            }
+            let woken = match self.value {
+                0 => 0,
+                most => self.wake_locked(self.word, most),
+            };
+            let (before, before_there) = (waiting(self.word), waiting(self.second));
+            baton::requeue(self.word, self.second, self.limit as u32 as usize, |thread| {
+                tickets = tickets.wrapping_add(thread.futex.ticket.get());
+                moved += 1;
+            });
+            let left = before.wrapping_sub(tickets);
+            modify(waiters(self.word), before, left, self.pc);
+            Some((woken, if self.second == self.word { left } else { before_there }))
         });
-        modify(waiters(self.word), before, before.wrapping_sub(tickets), self.pc);
-        let there = if self.second == self.word {
-            before.wrapping_sub(tickets)
-        } else {
-            before_there
+        let Some((woken, there)) = done else {
+            return fail(libc::EAGAIN);
         };
-        modify(waiters(self.second), there, there.wrapping_add(tickets), self.pc);
+        locked(self.second, self.pc, || {
+            modify(waiters(self.second), there, there.wrapping_add(tickets), self.pc);
+        });
         woken + moved
     }
 
@@ -396,15 +405,18 @@ fn wait_for_several(
     let deadline =
         memory::at(limit as *const timespec).map_or(NEVER, |time| clocks::deadline(clock, sys::nanos(&time)));
     loop {
-        let is_as_expected = |waiter: &Waiter| compare(waiter.word as usize, waiter.expected as u32, pc);
-        if !all.iter().all(is_as_expected) {
-            return fail(libc::EAGAIN);
-        }
         // Among those that wait for several words, it does not say who came first.
         let ticket = ticket(thread, 0, FutexWait::ALL);
-        for word in distinct(all) {
-            let before = waiting(word);
-            modify(waiters(word), before, before.wrapping_add(ticket), pc);
+        let begins = |at: usize| {
+            let (word, expected) = (all[at].word as usize, all[at].expected as u32);
+            match is_first(all, at) {
+                true => begins_to_wait(word, expected, ticket, pc),
+                false => compare(word, pc) == expected,
+            }
+        };
+        if let Some(failed) = (0..count).find(|&at| !begins(at)) {
+            distinct(&all[..failed]).for_each(|word| take_off(word, ticket, pc));
+            return fail(libc::EAGAIN);
         }
         pending::waits(thread, Waits::Futex, all[0].word as usize, pc, deadline);
         thread.futex.ticket.set(ticket);
@@ -486,13 +498,15 @@ fn place_of(word: usize, thread: &Thread) -> Option<usize> {
     words(thread).iter().position(|other| other.word == word as u64)
 }
 
+/// Whether none of several waits before that one is for the same word.
+fn is_first(all: &[Waiter], at: usize) -> bool {
+    all[..at].iter().all(|before| before.word != all[at].word)
+}
+
 /// The words among several, each once.
 fn distinct(all: &[Waiter]) -> impl Iterator<Item = usize> {
-    let is_first = |&(at, waiter): &(usize, &Waiter)| all[..at].iter().all(|before| before.word != waiter.word);
-    all.iter()
-        .enumerate()
-        .filter(is_first)
-        .map(|(_, waiter)| waiter.word as usize)
+    let firsts = (0..all.len()).filter(|&at| is_first(all, at));
+    firsts.map(|at| all[at].word as usize)
 }
 
 /// The variable that a wake stores to for a thread that it woke.
@@ -512,7 +526,32 @@ fn look_for_call(thread: &Thread, woken: Woken, deadline: i64, pc: usize) {
 /// A thread does not wait for a word any more.
 fn take_off(word: usize, ticket: u32, pc: usize) {
     let now = waiting(word);
-    modify(waiters(word), now.wrapping_add(ticket), now, pc);
+    locked(word, pc, || modify(waiters(word), now.wrapping_add(ticket), now, pc));
+}
+
+/// A thread compares a word with what it expects, and begins to wait if it is that. Whether it does.
+fn begins_to_wait(word: usize, expected: u32, ticket: u32, pc: usize) -> bool {
+    locked(word, pc, || {
+        let begins = compare(word, pc) == expected;
+        if begins {
+            let before = waiting(word);
+            modify(waiters(word), before, before.wrapping_add(ticket), pc);
+        }
+        begins
+    })
+}
+
+/// The lock that the system holds while a thread begins to wait for a word, and while one wakes those that do.
+fn lock(word: usize) -> Lock {
+    Lock::new(ObjectClass::SpinLock, waiters(word) as usize)
+}
+
+/// Does something with that lock held.
+fn locked<T>(word: usize, pc: usize, does: impl FnOnce() -> T) -> T {
+    lock(word).taken(ALONE, pc);
+    let done = does();
+    lock(word).given_back(pc);
+    done
 }
 
 /// Orders of atomic operations, as the runtime of sanitizers numbers them.
@@ -544,10 +583,10 @@ fn load(addr: u64, value: u32, pc: usize) {
     });
 }
 
-/// Whether a word is as its waiter expects, and the load that a wait is for other threads.
-fn compare(word: usize, expected: u32, pc: usize) -> bool {
+/// What is in a word, as its thread compares it: a load, for other threads.
+fn compare(word: usize, pc: usize) -> u32 {
     // SAFETY: the program's own word, aligned.
     let found = unsafe { AtomicU32::from_ptr(word as *mut u32) }.load(SeqCst);
     load(word as u64, found, pc);
-    found == expected
+    found
 }
