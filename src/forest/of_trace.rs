@@ -18,7 +18,7 @@ use crate::semantics::{Action, Turned};
 use hashbrown::{HashMap, HashSet};
 use std::collections::{BTreeMap, VecDeque};
 use trace_format::{
-    Ending, Event, MemRange, ObjectId, ObjectKind, Op, PendingKind, ReadError, Tables, ThreadId, TraceFile,
+    Ending, Event, MemRange, NOBODYS, ObjectId, ObjectKind, Op, PendingKind, ReadError, Tables, ThreadId, TraceFile,
 };
 
 /// Where the recorder keeps variables of its own: no program has this half of the addresses.
@@ -251,6 +251,8 @@ impl<'t> Reader<'t> {
         let patience = match event.op {
             Op::Join { attempt: true, .. } => Patience::Bounded,
             Op::Join { attempt: false, .. } => Patience::Endless,
+            // Nobody tries to have one of the system's.
+            Op::Acquire { lock, .. } if self.is_of_system(lock) => Patience::Endless,
             _ => Patience::Unknown,
         };
         let order = match event.op {
@@ -472,6 +474,11 @@ impl<'t> Reader<'t> {
             .or_else(|| self.in_block(value, 0))
             .or_else(|| self.in_block(value, 1));
         place.map_or(RunValue::Number(value), RunValue::Address)
+    }
+
+    /// Whether a lock is the one that the system holds while it looks who waits for a futex.
+    fn is_of_system(&self, lock: ObjectId) -> bool {
+        self.tables.object(lock).is_some_and(|row| row.addr >= NOBODYS)
     }
 
     fn object(&mut self, id: ObjectId) -> u32 {

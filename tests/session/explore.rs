@@ -124,8 +124,8 @@ fn futexes_pass_on_wake_ups_as_the_kernel_does() {
         run(&program.folder, command.arg(case)).unwrap()
     };
     // Whoever waits is woken, and nothing fails.
-    for case in ["m", "r", "c", "o", "s"] {
-        let outcome = of(case).expect(&[3]).unwrap().stdout;
+    for (case, status) in [("m", 0), ("r", 3), ("c", 3), ("o", 0), ("s", 3)] {
+        let outcome = of(case).expect(&[status]).unwrap().stdout;
         assert!(!outcome.contains("did something else"), "{case}: {outcome}");
         assert!(outcome.contains("none known to be open"), "{case}: {outcome}");
     }
@@ -134,6 +134,17 @@ fn futexes_pass_on_wake_ups_as_the_kernel_does() {
         let outcome = of(case).expect(&[67]).unwrap().stdout;
         assert!(outcome.contains("FOUND: deadlock"), "{case}: {outcome}");
     }
+}
+
+#[test]
+fn a_lock_of_a_futex_is_exhausted_and_a_wake_up_that_is_forgotten_found() {
+    let right = explore("futex-lock", "session/programs/futex_lock.c", &[], &[]).1;
+    let right = right.expect(&[0]).unwrap().stdout;
+    assert!(right.contains("; no race, deadlock or failure ("), "{right}");
+    let wrong = explore("futex-lock-forgets", "session/programs/futex_lock.c", &[], &["forgets"]).1;
+    let wrong = wrong.expect(&[67]).unwrap().stdout;
+    assert!(wrong.contains("FOUND: deadlock"), "{wrong}");
+    assert!(wrong.contains("waits for a wake-up of futex word"), "{wrong}");
 }
 
 #[test]
