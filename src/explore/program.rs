@@ -962,31 +962,30 @@ fn with_whole_calls(forest: &Forest, prefix: &Prefix) -> Vec<usize> {
     let all = prefix.moves.len();
     let mut order = Vec::with_capacity(all);
     let mut is_done = vec![false; all];
-    let mut begun: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut begun: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for number in 0..all {
         let thread = prefix.moves[number].thread();
         if is_done[number] {
             continue;
         }
         if takes(number) {
-            begun.insert(thread, number);
+            begun.entry(thread).or_default().push(number);
             continue;
         }
-        let first = begun.remove(&thread);
+        let first = begun.remove(&thread).unwrap_or_default();
+        let mut held = first.len();
         order.extend(first);
-        order.push(number);
-        if first.is_none() || gives_back(number) {
-            continue;
-        }
-        for rest in (number + 1..all).filter(|&rest| prefix.moves[rest].thread() == thread) {
+        let own = (number..all).filter(|&own| prefix.moves[own].thread() == thread);
+        for rest in own {
             order.push(rest);
             is_done[rest] = true;
-            if gives_back(rest) {
+            held = held.saturating_sub(usize::from(gives_back(rest)));
+            if held == 0 {
                 break;
             }
         }
     }
-    order.extend(begun.into_values());
+    order.extend(begun.into_values().flatten());
     order
 }
 

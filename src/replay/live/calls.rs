@@ -86,16 +86,23 @@ fn takes_lock_of_system(trace: &Trace, event: EventId) -> bool {
     matches!(trace.op(event), Op::Acquire { lock, .. } if is_of_system(trace, lock))
 }
 
+/// Whether that gives it back.
+fn gives_back_lock_of_system(trace: &Trace, event: EventId) -> bool {
+    matches!(trace.op(event), Op::Release { lock } if is_of_system(trace, lock))
+}
+
 /// The next event of a call that holds such a lock at this one.
 fn goes_on_with_lock(trace: &Trace, event: EventId) -> Option<EventId> {
     let next = trace.successor(event)?;
-    let is_variable = |event: EventId| {
+    let changes = |event: EventId, from: u64| {
         trace
             .access(event)
-            .is_some_and(|access| access.kind == AccessKind::AtomicRmw && access.addr >= NOBODYS)
+            .is_some_and(|access| access.kind == AccessKind::AtomicRmw && access.addr >= from)
     };
-    let gives_back = |event: EventId| matches!(trace.op(event), Op::Release { lock } if is_of_system(trace, lock));
-    let goes_on = takes_lock_of_system(trace, event) || gives_back(next) || is_variable(event) && is_variable(next);
+    // The word may be changed, too (`FUTEX_WAKE_OP`).
+    let goes_on = takes_lock_of_system(trace, event)
+        || gives_back_lock_of_system(trace, next)
+        || changes(event, 0) && changes(next, NOBODYS);
     (goes_on && trace.pc(next) == trace.pc(event)).then_some(next)
 }
 
@@ -109,6 +116,10 @@ fn is_once(access: Access) -> bool {
 fn goes_on(trace: &Trace, event: EventId) -> Option<EventId> {
     if let Some(rest) = joins_waiters(trace, event).or_else(|| goes_on_with_lock(trace, event)) {
         return Some(rest);
+    }
+    if gives_back_lock_of_system(trace, event) {
+        // What follows at the same place is the next call.
+        return None;
     }
     let next = trace.successor(event)?;
     let writes = || {

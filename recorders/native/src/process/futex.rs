@@ -32,6 +32,7 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::SeqCst;
 use libc::{c_int, c_long, timespec};
 use recorder_ring::{ObjectClass, Record, Waits};
+use std::vec::Vec;
 
 /// What a thread waits for that waits for several words.
 const SEVERAL: usize = 1;
@@ -231,10 +232,14 @@ impl Call {
 
     /// Wakes up to `most` of those that wait for a word.
     fn wake(&self, word: usize, most: u32) -> c_long {
-        locked(word, self.pc, || self.wake_locked(word, most))
+        let mut several = Vec::new();
+        let woken = locked([word; 2], self.pc, || self.wake_locked(word, most, &mut several));
+        self.take_off_others(&several);
+        woken
     }
 
-    fn wake_locked(&self, word: usize, most: u32) -> c_long {
+    /// The same, with the lock held. Who waited for others of `several` words still does.
+    fn wake_locked(&self, word: usize, most: u32, several: &mut Vec<(usize, &'static Thread)>) -> c_long {
         // The kernel wakes one where none is asked for.
         let most = (most as c_int).max(1);
         let (mask, pc) = (self.mask(), self.pc);
@@ -255,62 +260,75 @@ impl Call {
             modify(call_for(thread), calls, calls + 1, pc);
             if let Some(at) = place_of(word, thread) {
                 thread.futex.woken_at.set(at);
-                // The system lets it do that itself, later; never are two of these locks held in any order.
-                lock(word).given_back(pc);
-                let others = distinct(words(thread)).filter(|&other| other != word);
-                others.for_each(|other| take_off(other, ticket, pc));
-                lock(word).taken(ALONE, pc);
+                several.push((word, thread));
             }
             woken += 1;
         }
         woken.into()
     }
 
+    /// Takes those off that were woken at one of several words, and wait for the others no more. The system lets them do
+    /// that themselves, later.
+    fn take_off_others(&self, several: &[(usize, &'static Thread)]) {
+        for &(word, thread) in several {
+            let others = distinct(words(thread)).filter(|&other| other != word);
+            others.for_each(|other| take_off(other, thread.futex.ticket.get(), self.pc));
+        }
+    }
+
     /// Wakes some of those that wait for the word, and lets others of them wait for the second one, if the word is as
     /// expected.
     fn requeue(&self, expected: Option<u32>) -> c_long {
-        let (mut tickets, mut moved) = (0_u32, 0);
-        let done = locked(self.word, self.pc, || {
+        let mut several = Vec::new();
+        let woken = locked([self.word, self.second], self.pc, || {
             if expected.is_some_and(|expected| compare(self.word, self.pc) != expected) {
                 return None;
             }
             let woken = match self.value {
                 0 => 0,
-                most => self.wake_locked(self.word, most),
+                most => self.wake_locked(self.word, most, &mut several),
             };
-            let (before, before_there) = (waiting(self.word), waiting(self.second));
-            baton::requeue(self.word, self.second, self.limit as u32 as usize, |thread| {
-                tickets = tickets.wrapping_add(thread.futex.ticket.get());
-                moved += 1;
-            });
-            let left = before.wrapping_sub(tickets);
-            modify(waiters(self.word), before, left, self.pc);
-            Some((woken, if self.second == self.word { left } else { before_there }))
+            Some(woken + self.move_locked())
         });
-        let Some((woken, there)) = done else {
-            return fail(libc::EAGAIN);
-        };
-        locked(self.second, self.pc, || {
-            modify(waiters(self.second), there, there.wrapping_add(tickets), self.pc);
+        self.take_off_others(&several);
+        woken.unwrap_or_else(|| fail(libc::EAGAIN))
+    }
+
+    /// Lets those that wait for the word wait for the second one, as many as are asked for; how many.
+    fn move_locked(&self) -> c_long {
+        let (before, before_there) = (waiting(self.word), waiting(self.second));
+        let (mut tickets, mut moved) = (0_u32, 0);
+        baton::requeue(self.word, self.second, self.limit as u32 as usize, |thread| {
+            tickets = tickets.wrapping_add(thread.futex.ticket.get());
+            moved += 1;
         });
-        woken + moved
+        let left = before.wrapping_sub(tickets);
+        modify(waiters(self.word), before, left, self.pc);
+        let there = if self.second == self.word { left } else { before_there };
+        modify(waiters(self.second), there, there.wrapping_add(tickets), self.pc);
+        moved
     }
 
     /// Changes the second word, wakes those that wait for the first, and if the second was as it should be, those that
     /// wait for it.
     fn change_and_wake(&self) -> c_long {
         let change = Change(self.third);
-        // SAFETY: the program's own word, aligned and there.
-        let word = unsafe { AtomicU32::from_ptr(self.second as *mut u32) };
-        let found = word
-            .fetch_update(SeqCst, SeqCst, |found| Some(change.of(found)))
-            .unwrap_or_default();
-        modify_ordered(self.second as u64, found, change.of(found), SEQ_CST, self.pc);
-        let woken = self.wake(self.word, self.value);
-        match change.holds(found) {
-            true => woken + self.wake(self.second, self.limit as u32),
-            false => woken,
-        }
+        let mut several = Vec::new();
+        let woken = locked([self.word, self.second], self.pc, || {
+            // SAFETY: the program's own word, aligned and there.
+            let word = unsafe { AtomicU32::from_ptr(self.second as *mut u32) };
+            let found = word
+                .fetch_update(SeqCst, SeqCst, |found| Some(change.of(found)))
+                .unwrap_or_default();
+            modify_ordered(self.second as u64, found, change.of(found), SEQ_CST, self.pc);
+            let woken = self.wake_locked(self.word, self.value, &mut several);
+            match change.holds(found) {
+                true => woken + self.wake_locked(self.second, self.limit as u32, &mut several),
+                false => woken,
+            }
+        });
+        self.take_off_others(&several);
+        woken
     }
 }
 
@@ -526,12 +544,14 @@ fn look_for_call(thread: &Thread, woken: Woken, deadline: i64, pc: usize) {
 /// A thread does not wait for a word any more.
 fn take_off(word: usize, ticket: u32, pc: usize) {
     let now = waiting(word);
-    locked(word, pc, || modify(waiters(word), now.wrapping_add(ticket), now, pc));
+    locked([word; 2], pc, || {
+        modify(waiters(word), now.wrapping_add(ticket), now, pc)
+    });
 }
 
 /// A thread compares a word with what it expects, and begins to wait if it is that. Whether it does.
 fn begins_to_wait(word: usize, expected: u32, ticket: u32, pc: usize) -> bool {
-    locked(word, pc, || {
+    locked([word; 2], pc, || {
         let begins = compare(word, pc) == expected;
         if begins {
             let before = waiting(word);
@@ -546,11 +566,14 @@ fn lock(word: usize) -> Lock {
     Lock::new(ObjectClass::SpinLock, waiters(word) as usize)
 }
 
-/// Does something with that lock held.
-fn locked<T>(word: usize, pc: usize, does: impl FnOnce() -> T) -> T {
-    lock(word).taken(ALONE, pc);
+/// Does something with the locks of a word or two held, as the system takes them: by address, so that nobody waits for
+/// another who waits for them.
+fn locked<T>(words: [usize; 2], pc: usize, does: impl FnOnce() -> T) -> T {
+    let [first, second] = [words[0].min(words[1]), words[0].max(words[1])];
+    let both = [Some(first), Some(second).filter(|&second| second != first)];
+    both.iter().flatten().for_each(|&word| lock(word).taken(ALONE, pc));
     let done = does();
-    lock(word).given_back(pc);
+    both.iter().rev().flatten().for_each(|&word| lock(word).given_back(pc));
     done
 }
 
