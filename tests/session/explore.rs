@@ -127,7 +127,11 @@ fn futexes_pass_on_wake_ups_as_the_kernel_does() {
     for (case, status) in [("m", 0), ("r", 0), ("c", 0), ("o", 0), ("s", 3)] {
         let outcome = of(case).expect(&[status]).unwrap().stdout;
         assert!(!outcome.contains("did something else"), "{case}: {outcome}");
-        let open = if status == 0 { "none open" } else { "none known to be open" };
+        let open = if status == 0 {
+            "none open"
+        } else {
+            "none known to be open"
+        };
         assert!(outcome.contains(open), "{case}: {outcome}");
     }
     // Nobody wakes who waits with another mask, or for another word since.
