@@ -1072,8 +1072,8 @@ impl<S: Session> Exploring<'_, '_, S> {
         span.is_some_and(is_of_runtime) && self.forest.reservations().contains(&Reservation::InvisibleBarrier)
     }
 
-    /// Whether a thread, which waits for a futex, loads next what whoever wakes it has stored: it does not come to that
-    /// before.
+    /// Whether a thread, which waits for a futex without a limit, loads next what whoever wakes it has stored: it does not
+    /// come to that before.
     fn is_at_end_of_futex_wait(&self, node: NodeId) -> bool {
         // As `recorders/native/src/process/futex.rs` has it.
         let is_of_call =

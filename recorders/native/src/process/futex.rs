@@ -27,6 +27,7 @@ use crate::platform::{real, shared_memory, sys};
 use crate::runtime::guard::{RuntimeGuard, restore_errno};
 use crate::scheduling::thread::{FutexWait, NEVER, Thread, Woken};
 use crate::scheduling::{baton, clocks, plan};
+use core::cell::Cell;
 use core::slice;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::SeqCst;
@@ -216,6 +217,7 @@ impl Call {
             pending::waits(thread, Waits::Futex, self.word, pc, deadline);
             thread.futex.mask.set(mask);
             thread.futex.ticket.set(ticket);
+            thread.futex.is_timed.set(deadline != NEVER);
             let woken = block(thread, self.word, deadline);
             thread.futex.mask.set(FutexWait::ALL);
             look_for_call(thread, woken, deadline, pc);
@@ -255,8 +257,7 @@ impl Call {
             };
             let ticket = thread.futex.ticket.get();
             modify(waiters(word), before, before.wrapping_sub(ticket), pc);
-            let calls = thread.futex.calls.get();
-            thread.futex.calls.set(calls + 1);
+            let calls = calls(thread).replace(calls(thread).get() + 1);
             modify(call_for(thread), calls, calls + 1, pc);
             if let Some(at) = place_of(word, thread) {
                 thread.futex.woken_at.set(at);
@@ -438,6 +439,7 @@ fn wait_for_several(
         }
         pending::waits(thread, Waits::Futex, all[0].word as usize, pc, deadline);
         thread.futex.ticket.set(ticket);
+        thread.futex.is_timed.set(deadline != NEVER);
         thread.futex.words.set((first, count));
         let woken = block(thread, SEVERAL, deadline);
         thread.futex.words.set((0, 0));
@@ -527,17 +529,26 @@ fn distinct(all: &[Waiter]) -> impl Iterator<Item = usize> {
     firsts.map(|at| all[at].word as usize)
 }
 
-/// The variable that a wake stores to for a thread that it woke.
+/// The variable that a wake stores to for a thread that it woke. Of a wait that has no limit, another one than of those
+/// that end by themselves: what the thread finds there it finds only after a wake (`src/explore`).
 fn call_for(thread: &Thread) -> u64 {
     // Behind all user space: never who waits for a word.
-    NOBODYS | 1 << 62 | u64::from(thread.index.get()) << 3
+    NOBODYS | 1 << 62 | u64::from(thread.futex.is_timed.get()) << 39 | u64::from(thread.index.get()) << 3
+}
+
+/// What is in that variable.
+fn calls(thread: &Thread) -> &Cell<u32> {
+    match thread.futex.is_timed.get() {
+        true => &thread.futex.calls_in_time,
+        false => &thread.futex.calls,
+    }
 }
 
 /// What a thread finds of wakes that were for it, as it goes on: of two ways to go on, this tells them apart. Who waits
 /// without a limit goes on in one way only, but for signals.
 fn look_for_call(thread: &Thread, woken: Woken, deadline: i64, pc: usize) {
     if woken == Woken::Thread || deadline != NEVER {
-        load(call_for(thread), thread.futex.calls.get(), pc);
+        load(call_for(thread), calls(thread).get(), pc);
     }
 }
 

@@ -173,8 +173,12 @@ record! {
 record! {
     /// A thread's waits for futexes.
     pub struct FutexWait {
-        /// How often it was woken from one.
+        /// How often it was woken from one without a limit.
         pub calls: Cell<u32> = Cell::new(0),
+        /// How often from one with a limit.
+        pub calls_in_time: Cell<u32> = Cell::new(0),
+        /// Whether its wait has a limit.
+        pub is_timed: Cell<bool> = Cell::new(false),
         /// Which wakes its wait is for; [`ALL`](FutexWait::ALL) if it is in none.
         pub mask: Cell<u32> = Cell::new(FutexWait::ALL),
         /// What it has added to the variable of the word that it waits for.
