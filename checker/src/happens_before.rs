@@ -26,7 +26,7 @@ use crate::recording::Access;
 use hashbrown::{HashMap, HashSet};
 use std::hash::Hash;
 use std::rc::Rc;
-use trace_format::{EventId, MemoryOrder, NOBODYS, ObjectId, ObjectKind, Op, ThreadId, WaitOutcome};
+use trace_format::{EventId, MemoryOrder, ObjectId, ObjectInfo, Op, ThreadId, WaitOutcome};
 
 /// What a thread knows of what was done before. What it leaves where others find it are copies, so they cost little.
 pub(crate) trait Knowledge: Clone {
@@ -343,7 +343,7 @@ impl<'t, K: Knowledge> HappensBefore<'t, K> {
     /// Whether a lock is the system's own, which it holds while it looks who waits for a futex.
     fn is_of_system(&self, lock: ObjectId) -> bool {
         let row = self.checker.recording.tables().object(lock);
-        row.is_some_and(|row| row.kind == ObjectKind::SpinLock && row.addr >= NOBODYS)
+        row.is_some_and(ObjectInfo::is_lock_of_system)
     }
 
     fn acquire(&mut self, thread: ThreadId, object: ObjectId) {

@@ -18,7 +18,7 @@ use crate::semantics::{Action, Turned};
 use hashbrown::{HashMap, HashSet};
 use std::collections::{BTreeMap, VecDeque};
 use trace_format::{
-    Ending, Event, MemRange, NOBODYS, ObjectId, ObjectKind, Op, PendingKind, ReadError, Tables, ThreadId, TraceFile,
+    Ending, Event, MemRange, ObjectId, ObjectInfo, ObjectKind, Op, PendingKind, ReadError, Tables, ThreadId, TraceFile,
 };
 
 /// Where the recorder keeps variables of its own: no program has this half of the addresses.
@@ -478,7 +478,7 @@ impl<'t> Reader<'t> {
 
     /// Whether a lock is the one that the system holds while it looks who waits for a futex.
     fn is_of_system(&self, lock: ObjectId) -> bool {
-        self.tables.object(lock).is_some_and(|row| row.addr >= NOBODYS)
+        self.tables.object(lock).is_some_and(ObjectInfo::is_lock_of_system)
     }
 
     fn object(&mut self, id: ObjectId) -> u32 {

@@ -70,7 +70,7 @@ impl Words<'_> {
         };
         match &object.name {
             Some(name) => format!("{kind} {}", printable(name)),
-            None if object.kind == ObjectKind::SpinLock && object.addr >= NOBODYS => {
+            None if object.is_lock_of_system() => {
                 format!("the system's lock of futex {}", self.address(object.addr & !NOBODYS))
             }
             None if object.addr == 0 => format!("{kind} {}", id.0),

@@ -3,7 +3,7 @@
 //! wakes: a lock at the address of nobody's that stands for those who wait.
 
 use crate::trace::{AccessKind, EventId, ObjectId, Trace};
-use trace_format::{NOBODYS, ObjectKind};
+use trace_format::{NOBODYS, ObjectInfo};
 
 /// Where a wait adds itself to those that wait, if this event is its comparison, and found what was expected. The system
 /// does both at once.
@@ -25,8 +25,5 @@ pub fn joins_waiters(trace: &Trace, compares: EventId) -> Option<EventId> {
 /// but those operations.
 #[must_use]
 pub fn is_of_system(trace: &Trace, lock: ObjectId) -> bool {
-    trace
-        .tables()
-        .object(lock)
-        .is_some_and(|row| row.kind == ObjectKind::SpinLock && row.addr >= NOBODYS)
+    trace.tables().object(lock).is_some_and(ObjectInfo::is_lock_of_system)
 }

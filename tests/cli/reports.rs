@@ -1,7 +1,7 @@
 //! Reports of traces written by hand, compared with `tests/cli/snapshots`.
 
 use crate::command::{command, run, witness};
-use crate::traces::{figure3, folder, heap, hidden_race, quiet};
+use crate::traces::{figure3, folder, heap, hidden_race, quiet, two_flags};
 use insta::assert_snapshot;
 use std::fs;
 use std::path::Path;
@@ -39,6 +39,19 @@ fn text_of_figure3() {
 fn text_of_heap_races() {
     let folder = traced("text_heap", heap);
     assert_snapshot!(witness(&folder, &["analyze", "trace.bin"]).status(66).stdout);
+}
+
+#[test]
+fn each_variable_of_two_lines_has_its_own_reason() {
+    let folder = traced("text_two_flags", two_flags);
+    let text = witness(&folder, &["analyze", "trace.bin"]).status(0).stdout;
+    let rows = text
+        .lines()
+        .filter(|line| line.contains("demo.c:11 and /src/demo.c:21: "));
+    assert_eq!(rows.count(), 2, "{text}");
+    for stored_at in ["demo.c:12", "demo.c:13"] {
+        assert!(text.contains(stored_at), "{text}");
+    }
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use trace_format::{
-    MemRange, Meta, ObjectId, ObjectInfo, ObjectKind, Op, ProgramEnd, SourceInfo, ThreadId, ThreadInfo, TraceWriter,
-    WriterOptions,
+    MemRange, MemoryOrder, Meta, ObjectId, ObjectInfo, ObjectKind, Op, ProgramEnd, SourceInfo, ThreadId, ThreadInfo,
+    TraceWriter, VariableInfo, WriterOptions,
 };
 
 /// The file that the source lines of all traces are in. It does not exist.
@@ -204,6 +204,47 @@ pub fn heap(path: &Path) {
         .event(2, 25, read(field(0), 0x1234_5678_9abc))
         .event(2, 125, read(field(8), 7));
     script.event(2, 26, write(X, 3)).event(1, 16, write(X, 4));
+    script.finish();
+}
+
+/// `x` and `y` are written in one line and read in another, each behind a flag of its own.
+pub fn two_flags(path: &Path) {
+    let mut script = Script::new(path);
+    for (name, mem) in [("x", X), ("y", Y)] {
+        script.writer.define_variable(VariableInfo {
+            addr: mem.addr,
+            size: mem.size.into(),
+            name: name.to_owned(),
+        });
+    }
+    script.start();
+    let flags = [0x2000, 0x2008].map(|addr| MemRange { addr, size: 4 });
+    let order = MemoryOrder::SeqCst;
+    for (number, (mem, flag)) in (0..).zip([X, Y].into_iter().zip(flags)) {
+        script.event(1, 11 + 100 * number, write(mem, 1));
+        script.event(
+            1,
+            12 + number,
+            Op::AtomicStore {
+                mem: flag,
+                value: 1,
+                order,
+            },
+        );
+    }
+    for (number, (mem, flag)) in (0..).zip([X, Y].into_iter().zip(flags)) {
+        script.event(
+            2,
+            22 + number,
+            Op::AtomicLoad {
+                mem: flag,
+                value: 1,
+                order,
+            },
+        );
+        script.event(2, 21 + 100 * number, read(mem, 1));
+    }
+    script.event(1, 19, Op::End).event(2, 29, Op::End).event(0, 9, Op::End);
     script.finish();
 }
 

@@ -1,7 +1,7 @@
 //! Looking ahead: where threads try again, and see what makes no difference to them, histories multiply. Taken together
 //! as far as they go on alike they are few, and a failure that is many changes of threads away is found in fewer runs.
 
-use crate::interpreter::{Hides, Interpreter};
+use crate::interpreter::Interpreter;
 use crate::program::{Instruction, Program, Register, Term};
 use std::ops::ControlFlow;
 use witness::explore::{End, Options, What, explore};
@@ -85,14 +85,7 @@ fn program() -> Program {
 /// Runs until the first failure, if one of so many is it.
 fn runs_until_failure(looks_ahead_after: Option<usize>, most: usize) -> Option<usize> {
     let program = program();
-    let mut session = Interpreter {
-        program: &program,
-        random: fastrand::Rng::with_seed(1),
-        most: 400,
-        hides: Hides::default(),
-        diverged: 0,
-        guessed: 0,
-    };
+    let mut session = Interpreter::new(&program, 1);
     let options = Options {
         runs: most,
         looks_ahead_after,

@@ -1,6 +1,6 @@
 //! A race that a search finds, but of which the run that is made for it goes another way, may be none.
 
-use crate::interpreter::{Hides, Interpreter};
+use crate::interpreter::Interpreter;
 use crate::known::{forks, store};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -34,14 +34,7 @@ fn races(explored: &Exploration) -> usize {
 #[test]
 fn a_race_is_left_open_if_its_run_goes_another_way_and_no_trace_proves_it() {
     let program = forks(&[vec![store(0, 1)], vec![store(0, 2)]]);
-    let interpreter = || Interpreter {
-        program: &program,
-        random: fastrand::Rng::with_seed(1),
-        most: 400,
-        hides: Hides::default(),
-        diverged: 0,
-        guessed: 0,
-    };
+    let interpreter = || Interpreter::new(&program, 1);
     let options = Options {
         show_goals: true,
         ..Options::default()

@@ -124,14 +124,7 @@ fn classes_are_counted_within_a_bound() {
 #[test]
 fn a_question_to_the_solver_ends_with_the_time() {
     let program = forks(&vec![count(0).repeat(4); 3]);
-    let mut session = Interpreter {
-        program: &program,
-        random: fastrand::Rng::with_seed(1),
-        most: 400,
-        hides: Hides::default(),
-        diverged: 0,
-        guessed: 0,
-    };
+    let mut session = Interpreter::new(&program, 1);
     let limit = Duration::from_secs(2);
     let options = Options {
         limits: Limits {

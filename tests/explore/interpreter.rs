@@ -54,6 +54,20 @@ pub fn place_of(position: u64) -> (usize, Half) {
     ((position / 4) as usize, half)
 }
 
+impl<'p> Interpreter<'p> {
+    /// One that tells all that it sees, of runs of up to 400 operations.
+    pub fn new(program: &'p Program, seed: u64) -> Interpreter<'p> {
+        Interpreter {
+            program,
+            random: fastrand::Rng::with_seed(seed),
+            most: 400,
+            hides: Hides::default(),
+            diverged: 0,
+            guessed: 0,
+        }
+    }
+}
+
 impl Session for Interpreter<'_> {
     type Error = Infallible;
 

@@ -4,7 +4,7 @@
 //! the deltas in file order gives [`Tables`], so a trace that was cut still names everything that
 //! its surviving events mention.
 
-use crate::event::{CodePosition, ObjectId, StackId, ThreadId};
+use crate::event::{CodePosition, NOBODYS, ObjectId, StackId, ThreadId};
 use serde::{Deserialize, Serialize};
 
 /// A thread.
@@ -67,6 +67,15 @@ pub struct ObjectInfo {
     pub name: Option<String>,
     /// A semaphore's count before its first event in the trace; 0 otherwise.
     pub initial: u32,
+}
+
+impl ObjectInfo {
+    /// Whether it is the lock that the system holds while a thread begins to wait for a futex, and while one wakes those
+    /// who do: `FORMAT.md`, section 10. No memory model knows of it.
+    #[must_use]
+    pub fn is_lock_of_system(&self) -> bool {
+        self.kind == ObjectKind::SpinLock && self.addr >= NOBODYS
+    }
 }
 
 /// One interned call stack: a frame on top of another stack.
