@@ -32,8 +32,27 @@ pub struct Semaphores {
 #[derive(Clone, Default)]
 struct Uses {
     initial: u64,
-    waits: BTreeMap<u32, Vec<EventId>>,
-    posts: BTreeMap<u32, Vec<EventId>>,
+    waits: BTreeMap<u32, Vec<Use>>,
+    posts: BTreeMap<u32, Vec<Use>>,
+}
+
+/// A wait or a post.
+#[derive(Clone, Copy)]
+struct Use {
+    event: EventId,
+    /// Its place in its thread.
+    place: u32,
+}
+
+/// How many of a thread's uses come before its event number `end`. It is asked of every thread for every prefix, and
+/// most threads have done nothing yet, or all.
+fn until(uses: &[Use], end: u32) -> u64 {
+    let until = match (uses.first(), uses.last()) {
+        (Some(first), _) if end <= first.place => 0,
+        (_, Some(last)) if last.place < end => uses.len(),
+        _ => uses.partition_point(|used| used.place < end),
+    };
+    until as u64
 }
 
 impl Semaphores {
@@ -45,6 +64,8 @@ impl Semaphores {
         };
         for (event, (semaphore, step)) in trace.operations_with(Step::of) {
             let thread = trace.thread(event).0;
+            let place = trace.place(event);
+            let event = Use { event, place };
             let uses = each.entry(semaphore.0).or_insert_with(|| new(semaphore));
             match step {
                 Step::Post => uses.posts.entry(thread).or_default().push(event),
@@ -64,7 +85,7 @@ impl Semaphores {
         let mut left = self.clone();
         for uses in left.each.values_mut() {
             for of_thread in uses.waits.values_mut() {
-                of_thread.retain(|wait| !waits.contains(wait));
+                of_thread.retain(|wait| !waits.contains(&wait.event));
             }
         }
         left
@@ -73,13 +94,13 @@ impl Semaphores {
     /// Raises the beginning of each thread that a prefix holds to the posts that its waits cannot do without; `None` if
     /// no posts suffice, else whether it was raised. `end` tells where a thread has its first event that is in no such
     /// prefix.
-    pub(super) fn complete(&self, trace: &Trace, cut: &mut [u32], end: impl Fn(ThreadId) -> u32) -> Option<bool> {
+    pub(super) fn complete(&self, cut: &mut [u32], end: impl Fn(ThreadId) -> u32) -> Option<bool> {
         if self.users > MAX_USERS {
             return Some(false);
         }
         let mut grown = false;
         for uses in self.each.values() {
-            grown |= uses.complete(trace, cut, &end)?;
+            grown |= uses.complete(cut, &end)?;
         }
         Some(grown)
     }
@@ -90,8 +111,8 @@ impl Semaphores {
         for uses in self.each.values() {
             let waits: usize = uses.waits.values().map(Vec::len).sum();
             if waits * (uses.waits.len() + uses.posts.len()) <= MAX_STEPS {
-                for &wait in uses.waits.values().flatten() {
-                    uses.forced(relation, wait, &mut found);
+                for wait in uses.waits.values().flatten() {
+                    uses.forced(relation, wait.event, &mut found);
                 }
             }
         }
@@ -100,11 +121,9 @@ impl Semaphores {
 }
 
 impl Uses {
-    fn complete(&self, trace: &Trace, cut: &mut [u32], end: &impl Fn(ThreadId) -> u32) -> Option<bool> {
-        // How many of a thread's events stand before its event number `end`.
-        let until = |events: &[EventId], end: u32| events.partition_point(|&event| trace.place(event) < end) as u64;
-        let within = |each: &BTreeMap<u32, Vec<EventId>>| {
-            let counts = each.iter().map(|(&thread, events)| until(events, cut[thread as usize]));
+    fn complete(&self, cut: &mut [u32], end: &impl Fn(ThreadId) -> u32) -> Option<bool> {
+        let within = |each: &BTreeMap<u32, Vec<Use>>| {
+            let counts = each.iter().map(|(&thread, uses)| until(uses, cut[thread as usize]));
             counts.sum::<u64>()
         };
         let Some(missing) = within(&self.waits).checked_sub(self.initial + within(&self.posts)) else {
@@ -126,7 +145,7 @@ impl Uses {
         for (thread, held, more) in further {
             if let Some(number) = missing.checked_sub(all - more).filter(|&number| number > 0) {
                 let post = self.posts[&thread][(held + number) as usize - 1];
-                cut[thread as usize] = trace.place(post) + 1;
+                cut[thread as usize] = post.place + 1;
                 grown = true;
             }
         }
@@ -134,17 +153,17 @@ impl Uses {
     }
 
     fn forced(&self, relation: &MustHappenBefore, wait: EventId, found: &mut Vec<Edge>) {
-        let precedes = |waits: &Vec<EventId>| waits.partition_point(|&other| relation.before(other, wait));
+        let precedes = |waits: &Vec<Use>| waits.partition_point(|other| relation.before(other.event, wait));
         let waits = 1 + self.waits.values().map(precedes).sum::<usize>() as u64;
         let Some(needed) = waits.checked_sub(self.initial).filter(|&needed| needed > 0) else {
             return;
         };
-        let can_precede = |posts: &Vec<EventId>| posts.partition_point(|&post| !relation.before(wait, post)) as u64;
+        let can_precede = |posts: &Vec<Use>| posts.partition_point(|post| !relation.before(wait, post.event)) as u64;
         let all: u64 = self.posts.values().map(can_precede).sum();
         for posts in self.posts.values() {
             let others = all - can_precede(posts);
             if let Some(number) = needed.checked_sub(others).filter(|&number| number > 0)
-                && let Some(&post) = posts.get(number as usize - 1)
+                && let Some(&Use { event: post, .. }) = posts.get(number as usize - 1)
                 && post < wait
                 && !relation.before(post, wait)
             {

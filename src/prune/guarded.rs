@@ -52,7 +52,8 @@ fn holds_few_values(trace: &Trace, cell: CellId, writes: &[EventId]) -> bool {
     values.len() <= FEW
 }
 
-fn frees(trace: &Trace, write: EventId) -> bool {
+/// Whether a write is the free of what its cell is in.
+pub(super) fn frees(trace: &Trace, write: EventId) -> bool {
     trace
         .access(write)
         .is_some_and(|access| access.kind == AccessKind::Free)

@@ -230,7 +230,7 @@ impl<'t> Needs<'t> {
             }
             match self
                 .semaphores
-                .complete(self.trace, &mut cut, |thread| self.end(ending, thread))
+                .complete(&mut cut, |thread| self.end(ending, thread))
             {
                 None => return true,
                 Some(true) => {}

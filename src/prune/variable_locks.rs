@@ -48,6 +48,14 @@ pub struct VariableLocks {
     changes: Vec<(EventId, u32, Change)>,
 }
 
+/// Who takes a cell that may be one: finds it free, and leaves it otherwise.
+struct Taken {
+    free: u64,
+    /// The first one.
+    by: ThreadId,
+    by_several: bool,
+}
+
 /// A cell that may be one, as far as the trace has been read.
 struct Cell {
     free: u64,
@@ -70,13 +78,22 @@ impl VariableLocks {
         if trace.frees_reads() || !trace.has_access(|kind, _| kind == AccessKind::AtomicRmw) {
             return VariableLocks::default();
         }
-        let mut cells: HashMap<CellId, Cell> = HashMap::new();
+        // Most words are counts and states, hundreds of thousands perhaps, which take little here.
+        let mut taken: HashMap<CellId, Taken> = HashMap::new();
         for access in trace.accesses().filter(|access| access.kind == AccessKind::AtomicRmw) {
             let changed = trace.uses(access).filter(|used| used.read != used.written);
             for used in changed.filter(|used| !trace.cell(used.cell).external()) {
-                cells.entry(used.cell).or_insert_with(|| Cell::new(used.read));
+                let thread = trace.thread(access.event);
+                let cell = taken.entry(used.cell).or_insert(Taken {
+                    free: used.read,
+                    by: thread,
+                    by_several: false,
+                });
+                cell.by_several |= used.read == cell.free && thread != cell.by;
             }
         }
+        let several = taken.into_iter().filter(|(_, taken)| taken.by_several);
+        let mut cells: HashMap<CellId, Cell> = several.map(|(cell, taken)| (cell, Cell::new(taken.free))).collect();
         if cells.is_empty() {
             return VariableLocks::default();
         }

@@ -19,9 +19,11 @@
 //!
 //! What threads change under one lock, by plain reads and writes, [is such a word, too](guarded).
 
+use super::guarded::{self, frees};
 use super::sums::{Span, Sums, hull};
-use super::{Edge, MustHappenBefore, guarded};
+use super::{Edge, MustHappenBefore};
 use crate::trace::{Access, AccessKind, CellId, EventId, Sections, ThreadId, Trace, Writers};
+use hashbrown::hash_map::Entry;
 use hashbrown::{HashMap, HashSet};
 use std::iter;
 use std::ops::Range;
@@ -48,9 +50,9 @@ const LEAST_LOOKS: usize = 1 << 20;
 /// A function of a word's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    Bit(u32),
+    Bit(u8),
     /// All but so many of the lowest bits.
-    From(u32),
+    From(u8),
     /// Whether it is not 0.
     Set,
 }
@@ -82,12 +84,18 @@ fn meet(a: Span, b: Span) -> bool {
 pub struct Steps {
     /// The thread.
     pub thread: ThreadId,
-    /// Its writes of the word.
-    pub writes: Vec<EventId>,
-    places: Vec<u32>,
+    writes: Box<[Write]>,
     /// By part: after so many of its writes, what they have added: the sum of the least, and that of the greatest that
     /// each may add.
-    sums: Vec<Sums>,
+    sums: Sums,
+}
+
+/// A write of a word.
+#[derive(Clone, Copy, Debug)]
+struct Write {
+    event: EventId,
+    /// Its place in its thread.
+    place: u32,
 }
 
 /// A word.
@@ -98,9 +106,9 @@ pub struct Word {
     /// The store that it begins with, and what it holds then.
     pub begin: Option<EventId>,
     first: u64,
-    parts: Vec<Part>,
+    parts: Box<[Part]>,
     /// What is done to it, by thread.
-    pub steps: Vec<Steps>,
+    pub steps: Box<[Steps]>,
 }
 
 /// The words of a trace.
@@ -151,6 +159,7 @@ impl Words {
                 }
             }
         }
+        tracing::debug!(atomic = words.words.len(), "words");
         let mut left = MAX_WRITES;
         for cell in guarded::candidates(trace, writers, sections).filter(|cell| !known.contains(cell)) {
             left = match left.checked_sub(writers.writes(cell).len()) {
@@ -199,7 +208,11 @@ impl Word {
         needed: &MustHappenBefore,
         cell: CellId,
     ) -> Option<Word> {
-        let writes = writers.writes(cell);
+        // A free at the end is of no interest: nobody reads the cell behind it, for nothing says what it holds then.
+        let writes = match writers.writes(cell) {
+            [writes @ .., last] if frees(trace, *last) => writes,
+            writes => writes,
+        };
         if trace.cell(cell).external() || writes.len() > MAX_WRITES {
             return None;
         }
@@ -251,9 +264,19 @@ impl Word {
             guarded: sections.is_some(),
             begin: begin.map(|begin| begin.event),
             first,
-            parts,
+            parts: parts.into(),
             steps,
         })
+    }
+
+    /// Those that write it but for a thread, which have done nothing.
+    fn others(&self, thread: ThreadId) -> impl Iterator<Item = Done> + '_ {
+        let others = self
+            .steps
+            .iter()
+            .enumerate()
+            .filter(move |(_, steps)| steps.thread != thread);
+        others.map(|(by, _)| Done { by, least: 0, most: 0 })
     }
 
     /// Leaves of what threads may have done when a read of the word, by the thread of some steps that has done so many
@@ -326,7 +349,9 @@ fn parts(first: u64, steps: &[Step]) -> Vec<Part> {
         .iter()
         .filter_map(|step| Some(step.read? ^ step.left?))
         .fold(0, |all, bits| all | bits);
-    let flags = (0..u64::BITS).filter(|bit| changed >> bit & 1 != 0).take(MAX_FLAGS);
+    let flags = (0..u64::BITS as u8)
+        .filter(|bit| changed >> bit & 1 != 0)
+        .take(MAX_FLAGS);
     let all = flags
         .flat_map(|bit| [Part::From(bit), Part::Bit(bit)])
         .chain([Part::Set]);
@@ -345,57 +370,103 @@ fn parts(first: u64, steps: &[Step]) -> Vec<Part> {
 impl Steps {
     fn of(trace: &Trace, thread: ThreadId, steps: &[&Step], parts: &[Part], bounds: &[Span]) -> Steps {
         let sums = parts.iter().zip(bounds).map(|(&part, &bounds)| {
-            let of = |value: Option<u64>| value.map_or(bounds, |value| (part.of(value), part.of(value)));
+            let of = move |value: Option<u64>| value.map_or(bounds, |value| (part.of(value), part.of(value)));
             let added = steps.iter().scan((0, 0), move |sum, step| {
                 *sum = plus(*sum, minus(of(step.left), of(step.read)));
                 Some(*sum)
             });
-            Sums::of(iter::once((0, 0)).chain(added))
+            iter::once((0, 0)).chain(added)
         });
+        let write = |event| Write {
+            event,
+            place: trace.place(event),
+        };
         Steps {
             thread,
-            writes: steps.iter().map(|step| step.event).collect(),
-            places: steps.iter().map(|step| trace.place(step.event)).collect(),
-            sums: sums.collect(),
+            writes: steps.iter().map(|step| write(step.event)).collect(),
+            sums: Sums::of(sums),
         }
+    }
+
+    /// The write of the word that comes after so many of its writes.
+    #[must_use]
+    pub fn write(&self, number: usize) -> Option<EventId> {
+        self.writes.get(number).map(|write| write.event)
     }
 
     /// How many of its writes come before a place, given that this many do.
     #[must_use]
     pub fn before(&self, place: u32, known: usize) -> usize {
-        let further = &self.places[known..];
+        let further = &self.writes[known..];
         match further.first() {
-            Some(&next) if next < place => known + further.partition_point(|&other| other < place),
+            Some(next) if next.place < place => known + further.partition_point(|other| other.place < place),
             _ => known,
         }
     }
 
     /// What its writes have added to a part, from the one behind so many of them until it has done so many.
     fn sum(&self, part: usize, begun: usize, writes: usize) -> Span {
-        let (from, until) = (self.sums[part].get(begun), self.sums[part].get(writes));
+        let (from, until) = (self.sums.get(part, begun), self.sums.get(part, writes));
         // Either is a sum of the writes' spans, end by end.
         (until.0 - from.0, until.1 - from.1)
     }
 
     /// The least and the greatest of these for some numbers of writes; bounds of them if they are many.
     fn span(&self, part: usize, begun: usize, writes: Range<usize>) -> Span {
-        let (sums, begin) = (&self.sums[part], self.sums[part].get(begun));
+        let begin = self.sums.get(part, begun);
         let span = match writes.len() > MAX_LOOKED_AT {
-            true => sums.all(),
-            false => sums.within(writes),
+            true => self.sums.all(part),
+            false => self.sums.within(part, writes),
         };
         (span.0 - begin.0, span.1 - begin.1)
     }
 }
 
-/// How far a thread's reads of a word have been looked at.
+/// How far a thread's reads of a word have been looked at. There may be millions of these.
 struct Reader {
     /// Which of those that write the word it is.
-    own: Option<usize>,
-    /// What the others may have done at its last read, before anything followed from that.
-    others: Vec<Done>,
-    /// What it saw, and after how many writes of its own.
-    last: Option<(u64, usize)>,
+    own: Option<u32>,
+    /// By those that write it, but for itself: how many of their writes may have been done at its last read, at least and
+    /// at most, before anything followed from that.
+    others: Box<[(u32, u32)]>,
+    /// What it saw.
+    saw: u64,
+    /// After how many writes of its own it did.
+    done: Option<u32>,
+}
+
+impl Reader {
+    fn new(word: &Word, thread: ThreadId) -> Reader {
+        let own = word.steps.iter().position(|steps| steps.thread == thread);
+        Reader {
+            own: own.map(|by| by as u32),
+            others: word.others(thread).map(|_| (0, 0)).collect(),
+            saw: 0,
+            done: None,
+        }
+    }
+
+    /// What the others may have done.
+    fn others(&self) -> impl Iterator<Item = Done> + '_ {
+        let own = self.own.map_or(usize::MAX, |own| own as usize);
+        self.others.iter().enumerate().map(move |(at, &(least, most))| Done {
+            by: at + usize::from(at >= own),
+            least: least as usize,
+            most: most as usize,
+        })
+    }
+
+    /// Its next read, with what the others may have done then. Whether any of this is new.
+    fn sees(&mut self, value: u64, done: usize, others: &[Done]) -> bool {
+        let mut is_new = self.saw != value || self.done != Some(done as u32);
+        (self.saw, self.done) = (value, Some(done as u32));
+        for (known, done) in self.others.iter_mut().zip(others) {
+            let now = (done.least as u32, done.most as u32);
+            is_new |= now != *known;
+            *known = now;
+        }
+        is_new
+    }
 }
 
 /// The edges to reads of words that need more than a relation says.
@@ -415,20 +486,6 @@ pub(super) fn edges(trace: &Trace, words: &Words, needed: &MustHappenBefore) -> 
                 continue;
             };
             let (read, word) = (access.event, words.get(number));
-            let thread = trace.thread(read);
-            let reader = readers.entry((number, thread)).or_insert_with(|| {
-                let (own, others) = word
-                    .steps
-                    .iter()
-                    .enumerate()
-                    .partition(|(_, steps)| steps.thread == thread);
-                let (own, others): (Vec<_>, Vec<_>) = (own, others);
-                Reader {
-                    own: own.first().map(|&(by, _)| by),
-                    others: others.iter().map(|&(by, _)| Done { by, least: 0, most: 0 }).collect(),
-                    last: None,
-                }
-            });
             if word.begin.is_some_and(|begin| !needed.before(begin, read)) {
                 continue;
             }
@@ -436,34 +493,43 @@ pub(super) fn edges(trace: &Trace, words: &Words, needed: &MustHappenBefore) -> 
                 Some(left) => looks = left,
                 None => return edges,
             }
-            let done = reader.own.map_or(0, |by| word.steps[by].before(trace.place(read), 0));
-            let last = reader.last.replace((used.read, done));
-            let mut changed = last != reader.last;
-            for done in &mut reader.others {
+            let thread = trace.thread(read);
+            let reader = readers.entry((number, thread));
+            others.clear();
+            match &reader {
+                Entry::Occupied(reader) => others.extend(reader.get().others()),
+                Entry::Vacant(_) => others.extend(word.others(thread)),
+            }
+            for done in &mut others {
                 let steps = &word.steps[done.by];
-                let before = *done;
                 done.least = steps.before(needed.count(read, steps.thread), done.least);
                 done.most = done.most.max(done.least);
-                while let Some(&write) = steps.writes.get(done.most)
+                while let Some(write) = steps.write(done.most)
                     && !needed.before(read, write)
                 {
                     done.most += 1;
                 }
-                changed |= *done != before;
             }
-            if !changed || reader.others.iter().all(|done| done.least == done.most) {
+            // Most reads are of words of which it is known who has done what.
+            let is_open = others.iter().any(|done| done.least != done.most);
+            let reader = match reader {
+                Entry::Occupied(reader) => reader.into_mut(),
+                Entry::Vacant(_) if !is_open => continue,
+                Entry::Vacant(reader) => reader.insert(Reader::new(word, thread)),
+            };
+            let own = reader.own.map(|by| by as usize);
+            let own = own.map(|by| (by, word.steps[by].before(trace.place(read), 0)));
+            if !reader.sees(used.read, own.map_or(0, |(_, done)| done), &others) || !is_open {
                 continue;
             }
-            others.clone_from(&reader.others);
-            let own = reader.own.map(|by| (by, done));
             if word.narrow(used.read, own, &mut others, None).is_none() {
                 debug_assert!(false, "what the trace shows can be");
                 continue;
             }
             for (known, done) in reader.others.iter_mut().zip(&others) {
-                if done.least > known.least {
-                    known.least = done.least;
-                    let from = word.steps[done.by].writes[done.least - 1];
+                if done.least > known.0 as usize {
+                    known.0 = done.least as u32;
+                    let from = word.steps[done.by].writes[done.least - 1].event;
                     edges.push(Edge { to: read, from });
                 }
             }
@@ -552,6 +618,23 @@ mod tests {
         let mut events = counted();
         let last = events.len() as u32;
         events.push((0, step(1, 0)));
+        let before = needed(&events);
+        assert!((last - 4..last).all(|other| before(other, last)));
+    }
+
+    #[test]
+    fn so_it_does_where_the_word_is_freed_at_the_end() {
+        let mut events = vec![(0, Op::Alloc { addr: 0x100, size: 16 })];
+        events.push((
+            0,
+            Op::Write {
+                mem: MemRange { addr: 0x100, size: 4 },
+                value: 1,
+            },
+        ));
+        events.extend(counted());
+        let last = events.len() as u32;
+        events.extend([(0, step(1, 0)), (1, Op::Free { addr: 0x100 })]);
         let before = needed(&events);
         assert!((last - 4..last).all(|other| before(other, last)));
     }

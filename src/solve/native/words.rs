@@ -61,7 +61,7 @@ impl Search<'_, '_> {
             done.least = steps.before(known.max(needed.count(read, steps.thread)), done.least);
             done.most = done.most.max(done.least);
             // What comes behind an earlier read of the thread may come before this one, but not the other way round.
-            while let Some(&write) = steps.writes.get(done.most)
+            while let Some(write) = steps.write(done.most)
                 && self.possible(write)
                 && !self.known(clocks, read, write)
             {
@@ -87,13 +87,18 @@ impl Search<'_, '_> {
             .ok_or(Contradiction)?;
         let mut new = false;
         for (known, done) in others.iter_mut().zip(&left) {
-            let writes = &word.steps[done.by].writes;
-            if done.least > known.least {
+            let steps = &word.steps[done.by];
+            if done.least > known.least
+                && let Some(write) = steps.write(done.least - 1)
+            {
                 known.least = done.least;
-                new |= self.put(state, clocks, writes[done.least - 1], read)?;
+                new |= self.put(state, clocks, write, read)?;
             }
-            if done.most < known.most && self.inside(state, writes[done.most]) {
-                new |= self.put(state, clocks, read, writes[done.most])?;
+            if done.most < known.most
+                && let Some(write) = steps.write(done.most)
+                && self.inside(state, write)
+            {
+                new |= self.put(state, clocks, read, write)?;
             }
         }
         Ok(new)
@@ -117,8 +122,8 @@ impl Search<'_, '_> {
             };
             let begun: Vec<usize> = word.steps.iter().map(begun).collect();
             let is_open = |&by: &usize| {
-                let next = word.steps[by].writes.get(begun[by]);
-                next.is_some_and(|&write| self.possible(write)) || value.is_none() && begun[by] > 0
+                let next = word.steps[by].write(begun[by]);
+                next.is_some_and(|write| self.possible(write)) || value.is_none() && begun[by] > 0
             };
             let open = (0..word.steps.len()).filter(is_open).collect();
             Rc::new(Beginning { value, begun, open })

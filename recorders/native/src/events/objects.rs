@@ -1,7 +1,8 @@
 //! Which synchronization object an address means at this moment, and who holds it.
 //!
 //! An address that is initialized again, or whose memory was freed, is another object. Statically
-//! initialized objects start to exist at their first use.
+//! initialized objects start to exist at their first use. That a program has set one again by an assignment shows at its
+//! next use: a lock can be taken that somebody holds, or a once cell begins that was initialized.
 //!
 //! The trace's `AcquireFailed` says that *another* thread held the lock. A trylock also fails on a
 //! lock that its own thread holds, and that is no event between threads: it is told apart here.
@@ -95,6 +96,11 @@ impl Objects {
 
     /// The object of that class at `addr`; `count` is a semaphore's, should it be new.
     pub fn at(&mut self, class: ObjectClass, addr: u64, count: u32) -> &mut Object {
+        let at = self.place(class, addr, count);
+        &mut self.objects[at]
+    }
+
+    fn place(&mut self, class: ObjectClass, addr: u64, count: u32) -> usize {
         let is_it = |objects: &[Object], at: usize| {
             objects
                 .get(at)
@@ -102,14 +108,26 @@ impl Objects {
         };
         let at = self.recent[recent(addr)] as usize;
         if is_it(&self.objects, at) {
-            return &mut self.objects[at];
+            return at;
         }
         match self.known.get(&addr) {
             Some(&at) if is_it(&self.objects, at) => {
                 self.recent[recent(addr)] = at as u32;
-                &mut self.objects[at]
+                at
             }
-            _ => self.begin(class, addr, count),
+            _ => {
+                self.begin(class, addr, count);
+                self.recent[recent(addr)] as usize
+            }
+        }
+    }
+
+    /// The lock of that class at `addr`, which a thread has just taken.
+    pub fn taken_by(&mut self, thread: u32, class: ObjectClass, addr: u64, shared: bool) -> &mut Object {
+        let at = self.place(class, addr, 0);
+        match self.objects[at].in_the_way(thread, shared) {
+            0 => &mut self.objects[at],
+            _ => self.begin(class, addr, 0),
         }
     }
 
@@ -239,9 +257,10 @@ impl Object {
         if alone { self.depth + readers } else { readers }
     }
 
-    /// Whether another thread's hold is why `thread` did not get the lock.
+    /// Whether another thread's hold is why `thread` did not get the lock, and not its own, which would be in the way
+    /// whatever others do.
     pub fn is_held_by_another(&self, thread: u32, shared: bool) -> bool {
         self.owner.is_some_and(|owner| owner != thread)
-            || !shared && self.readers.iter().any(|reader| *reader != thread)
+            || !shared && !self.readers.is_empty() && !self.readers.contains(&thread)
     }
 }

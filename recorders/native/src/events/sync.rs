@@ -13,7 +13,7 @@ use recorder_ring::{Flag, ObjectClass, Record};
 pub fn acquire(pc: u64, class: ObjectClass, lock: u64, shared: bool, attempt: bool) {
     let thread = running();
     let number = with_tables(|tables| {
-        let lock = tables.objects.at(class, lock, 0);
+        let lock = tables.objects.taken_by(thread, class, lock, shared);
         if shared {
             lock.acquire_shared(thread);
         } else {
@@ -170,6 +170,9 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
             event_of(pc, Shape::plain(kind::SEM_VALUE), operands);
         }
         Record::Once { pc, once, step } => {
+            if step == OnceStep::Begin && objects.at(ObjectClass::Once, once, 0).rounds > 0 {
+                objects.end(once);
+            }
             let once = objects.at(ObjectClass::Once, once, 0);
             let kind = match step {
                 OnceStep::Begin => kind::ONCE_BEGIN,

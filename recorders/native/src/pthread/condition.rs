@@ -1,10 +1,11 @@
 //! Condition variables. Their wait set is the scheduler's; the real ones are only initialized.
 
 use super::{deadline, mutex, object, reads_time, robust, try_again_at};
-use crate::events::lock::Lock;
+use crate::events::lock::{ALONE, Lock};
 use crate::events::pending;
 use crate::events::picture::export_shown;
 use crate::platform::glibc::condition::{FLAGS, MONOTONIC, SHARED};
+use crate::platform::memory::NOBODYS;
 use crate::platform::real;
 use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::thread::{NEVER, Woken};
@@ -40,13 +41,22 @@ unsafe fn wait_until(
 ) -> c_int {
     object::also_uses(inside, lock as usize, pc);
     inside.may_be_cancelled();
-    let class = mutex::class(lock);
-    let (pc, key, lock_addr) = (pc as u64, condition as u64, lock as u64);
+    // Of a mutex that its thread holds several times, it gives back one level, and so keeps it.
+    let keeps = mutex::depth(lock) > 1;
+    let (class, lock_addr) = match keeps {
+        true => (ObjectClass::SpinLock, lock as u64 | NOBODYS),
+        false => (mutex::class(lock), lock as u64),
+    };
+    let (pc, key) = (pc as u64, condition as u64);
     // SAFETY: the program's own mutex.
     let result = unsafe { mutex::give_back(lock, pc as usize) };
     if result != 0 {
         mutex::failed(lock, result, pc as usize);
         return result;
+    }
+    let given_back = Lock::new(class, lock_addr as usize);
+    if keeps {
+        given_back.taken(ALONE, pc as usize);
     }
     pending::push(Record::WaitBegin {
         pc,
@@ -76,9 +86,9 @@ unsafe fn wait_until(
         timed_out: woken != Woken::Thread,
         attempt: deadline != NEVER || is_shared(condition),
     });
-    if result == libc::ENOTRECOVERABLE {
+    if keeps || result == libc::ENOTRECOVERABLE {
         // It has not got the lock that the end of a wait takes.
-        Lock::new(class, lock as usize).given_back(pc as usize);
+        given_back.given_back(pc as usize);
     }
     robust::asked_for(lock, result, pc as usize);
     match woken {

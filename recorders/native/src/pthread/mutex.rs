@@ -41,6 +41,14 @@ pub fn class(mutex: *mut pthread_mutex_t) -> ObjectClass {
     }
 }
 
+/// How many times its owner holds a recursive mutex; at most once, another one.
+pub fn depth(mutex: *mut pthread_mutex_t) -> i32 {
+    match class(mutex) {
+        ObjectClass::RecursiveMutex => field(mutex, DEPTH),
+        _ => 1,
+    }
+}
+
 /// As the real one, which forgets to give back what it took of a mutex that is not recoverable.
 ///
 /// # Safety
@@ -115,10 +123,7 @@ pub fn leave_robust_ones() {
     for entry in entries().take(MOST) {
         let mutex = list.mutex(entry);
         let class = class(mutex);
-        let depth = match class {
-            ObjectClass::RecursiveMutex => field(mutex, DEPTH).max(1),
-            _ => 1,
-        };
+        let depth = depth(mutex).max(1);
         robust::is_abandoned(mutex);
         for _ in 0..depth {
             Lock::new(class, mutex as usize).given_back(0);
