@@ -14,6 +14,7 @@ use crate::own_frames::OwnFrames;
 use crate::recording::{Access, Recording, all, byte_of, walk};
 use columns::Column;
 use std::cell::LazyCell;
+use std::ops::Range;
 use trace_format::{EventId, Op, ThreadId};
 
 /// The place that a pinned access keeps among the events of other threads.
@@ -321,6 +322,24 @@ impl Pins {
     }
 }
 
+/// Neighboring bytes of a block.
+struct Place {
+    bytes: Range<usize>,
+    block: u32,
+    /// Of the first.
+    addr: u64,
+}
+
+impl Place {
+    /// Goes on by a byte, if it is the next one.
+    fn extend(&mut self, byte: usize, block: u32, addr: u64) -> bool {
+        let is_next =
+            byte == self.bytes.end && block == self.block && addr.wrapping_sub(self.addr) == self.bytes.len() as u64;
+        self.bytes.end += usize::from(is_next);
+        is_next
+    }
+}
+
 /// By byte: whether it is external and not known to be changed by the only thread that accesses it.
 fn shared(recording: &dyn Recording, facts: &Facts, bytes: &Bytes, (from_the_start, external): (&Bits, &Bits)) -> Bits {
     let untouched = Walked {
@@ -334,8 +353,8 @@ fn shared(recording: &dyn Recording, facts: &Facts, bytes: &Bytes, (from_the_sta
     let numbers = Numbered::of(external);
     let mut walked = vec![untouched; numbers.count()];
     let mut is_placed = Bits::none_of(numbers.count());
-    // Where each external byte is.
-    let mut places: Vec<(usize, u32, u64)> = Vec::new();
+    // Where each external byte is. There may be millions, where a program looks at all of its memory.
+    let mut places: Vec<Place> = Vec::new();
     // The thread of the events before, and where its stretch of them began.
     let mut stretch: Option<(ThreadId, EventId)> = None;
     for (event, valued) in Valued::at(recording, bytes, external) {
@@ -362,7 +381,11 @@ fn shared(recording: &dyn Recording, facts: &Facts, bytes: &Bytes, (from_the_sta
                     now.foreign |= now.last < since;
                     if !is_placed.has(number) {
                         is_placed.set(number);
-                        places.push((deed.byte, block, deed.addr));
+                        let (byte, addr) = (deed.byte, deed.addr);
+                        if !places.last_mut().is_some_and(|last| last.extend(byte, block, addr)) {
+                            let bytes = byte..byte + 1;
+                            places.push(Place { bytes, block, addr });
+                        }
                     }
                 }
                 now.content = Content::Value(value);
@@ -374,7 +397,8 @@ fn shared(recording: &dyn Recording, facts: &Facts, bytes: &Bytes, (from_the_sta
     // Asked only of bytes that changed while other threads had events.
     let frames = LazyCell::new(|| OwnFrames::of(recording, facts, bytes));
     let mut pinned = Bits::none_of(bytes.count);
-    for (byte, block, addr) in places {
+    let each = (places.iter()).flat_map(|place| place.bytes.clone().zip(place.addr..).map(|at| (at, place.block)));
+    for ((byte, addr), block) in each {
         let Some(now) = numbers.number(byte).map(|number| walked[number]) else {
             continue;
         };

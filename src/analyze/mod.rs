@@ -169,7 +169,7 @@ impl Options {
 }
 
 /// Pairs of code positions that are decided if nobody says how many.
-const MOST_PAIRS: u32 = 1 << 16;
+const MOST_PAIRS: u32 = 1 << 17;
 
 impl Default for Options {
     fn default() -> Options {

@@ -228,10 +228,7 @@ impl<'t> Needs<'t> {
                 Some(true) => continue,
                 Some(false) => {}
             }
-            match self
-                .semaphores
-                .complete(&mut cut, |thread| self.end(ending, thread))
-            {
+            match self.semaphores.complete(&mut cut, |thread| self.end(ending, thread)) {
                 None => return true,
                 Some(true) => {}
                 Some(false) => return false,
@@ -260,6 +257,9 @@ impl<'t> Needs<'t> {
     /// Closes the sections open after the cut that exclude one that is open at the race. Returns whether the
     /// cut has grown; `None` if one of them is never closed.
     fn close_others(&self, held: &[SectionId], cut: &mut [u32]) -> Option<bool> {
+        if held.is_empty() {
+            return Some(false);
+        }
         let mut grown = false;
         for (thread, end) in cut.iter_mut().enumerate() {
             let open = self.sections.open_after(ThreadId(thread as u32), *end);

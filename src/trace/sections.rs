@@ -81,13 +81,21 @@ struct Open {
     /// Where the list before the first change begins, and that after each.
     starts: Column,
     sections: Column<SectionId>,
+    /// After fewer events than these, and after more, it is in none.
+    within: (u32, u32),
 }
 
 impl Open {
     fn new(now: impl Iterator<Item = SectionId>) -> Open {
+        let sections: Column<SectionId> = now.collect();
+        let within = match sections.len() {
+            0 => (u32::MAX, 0),
+            _ => (0, u32::MAX),
+        };
         Open {
             starts: [0].into_iter().collect(),
-            sections: now.collect(),
+            sections,
+            within,
             ..Open::default()
         }
     }
@@ -98,7 +106,13 @@ impl Open {
         self.changes.push(true);
         self.changed.push(changed);
         self.starts.push(self.sections.len() as u32);
+        let before = self.sections.len();
         now.for_each(|section| self.sections.push(section));
+        self.within.0 = self.within.0.min(place + 1);
+        self.within.1 = match self.sections.len() == before {
+            true => place,
+            false => u32::MAX,
+        };
     }
 
     fn end(&mut self) {
@@ -108,6 +122,10 @@ impl Open {
     }
 
     fn after(&self, done: u32) -> Excerpt<'_, SectionId> {
+        if done < self.within.0 || done > self.within.1 {
+            // Where there are thousands of threads, it is asked of most before they have begun, or when they have ended.
+            return self.sections.excerpt(0..0);
+        }
         let list = self.changes.before(done) as usize;
         let end = self
             .starts

@@ -262,7 +262,7 @@ fn pairs_are_listed_up_to_a_number_and_counted_beyond() {
     let length = fs::metadata(place.path("large.bin")).expect("a trace").len();
     assert!(length < 4_000, "{length}");
     let planned = place.witness(&["plan", "large.bin", "--memory-limit", "1G"]).status(0);
-    assert!(planned.stdout.contains("65536 pairs to decide"), "{planned:?}");
+    assert!(planned.stdout.contains("131072 pairs to decide"), "{planned:?}");
     let few = ["--max-pairs", "500", "--memory-limit", "1G"];
     let large = place
         .witness(&[&["analyze", "large.bin"], &few[..]].concat())

@@ -55,6 +55,18 @@ pub(super) fn give_way_if_spinning(inside: &RuntimeGuard) {
     }
 }
 
+/// Bytes above a hook's own frame that are its caller's, or those of who called that one.
+const FRAME: usize = 4096;
+
+/// Whether a variable that holds what a comparison expects is near by on the thread's own stack. Then the compiler has
+/// most likely put it there itself, by no instruction that is recorded (gcc does for `__sync_val_compare_and_swap`), and
+/// a read would seem to see what unrecorded code has left.
+#[inline(always)]
+pub(super) fn is_of_caller(addr: usize) -> bool {
+    let here = 0_u8;
+    addr.wrapping_sub(&raw const here as usize) < FRAME
+}
+
 /// The operations of one width.
 macro_rules! width {
     ($module:ident, $int:ty, $atomic:ty, $size:expr) => {
@@ -262,12 +274,17 @@ macro_rules! width {
                 touch::<{ $size }>(expected as usize, pc);
                 touch::<{ $size }>(addr, pc);
                 let plain = |kind| Intent::of(Access::one(pc, kind, expected as usize, $size));
-                let inside = RuntimeGuard::enter_for(|| plain(kind::READ));
+                let comparison = || atomic(intent::COMPARISON, addr, pc);
+                let is_compilers = is_of_caller(expected as usize);
+                let inside = match is_compilers {
+                    true => RuntimeGuard::enter_for(comparison),
+                    false => RuntimeGuard::enter_for(|| plain(kind::READ)),
+                };
                 // SAFETY: the caller's own variable.
                 let wanted = unsafe { *expected };
-                if let Some(inside) = &inside {
+                if let Some(inside) = inside.as_ref().filter(|_| !is_compilers) {
                     pending::read_now(expected as usize, $size, pc);
-                    inside.await_turn_before(|| atomic(intent::COMPARISON, addr, pc));
+                    inside.await_turn_before(comparison);
                 }
                 let result = compare(&inside, addr, wanted, new, (success, failure), pc);
                 if let Err(old) = result {

@@ -6,6 +6,7 @@
 //! recorded in a section, too. (A plain access of a part is none: it races with what operates on the whole.)
 
 use crate::abi::access::not_recorded;
+use crate::abi::atomics::is_of_caller;
 use crate::events::lock::{ALONE, Lock};
 use crate::events::pending;
 use crate::events::variable::SEQUENTIALLY_CONSISTENT;
@@ -197,7 +198,9 @@ unsafe extern "C-unwind" fn compare_flag(
     pc: usize,
 ) -> i32 {
     // As far as the end of the block: what is recorded may have to wait for room, and only inside may the thread sleep.
-    if let Some(_inside) = RuntimeGuard::enter() {
+    if !is_of_caller(expected as usize)
+        && let Some(_inside) = RuntimeGuard::enter()
+    {
         pending::read_range_now(expected as usize, 16, pc);
     }
     // SAFETY: the caller's own variable.
