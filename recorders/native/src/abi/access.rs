@@ -176,6 +176,18 @@ fn read_write(addr: usize, size: usize, pc: usize) {
     pending::announce(&inside, addr, size, pc);
 }
 
+/// Bytes above a hook's own frame that are its caller's, or those of who called that one.
+const FRAME: usize = 4096;
+
+/// Whether a variable that holds what a comparison expects is near by on the thread's own stack. Then the compiler has
+/// most likely put it there itself, by no instruction that is recorded (gcc does for `__sync_val_compare_and_swap`), and
+/// a read would seem to see what unrecorded code has left.
+#[inline(always)]
+pub(super) fn is_of_caller(addr: usize) -> bool {
+    let here = 0_u8;
+    addr.wrapping_sub(&raw const here as usize) < FRAME
+}
+
 /// An access in a signal handler that interrupted the runtime, or of a thread that is not recorded.
 #[cold]
 #[inline(never)]

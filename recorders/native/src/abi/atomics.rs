@@ -3,7 +3,7 @@
 //! They are performed sequentially consistent whatever order was asked for, because the trace is
 //! one sequentially consistent run; the order that was asked for is recorded.
 
-use crate::abi::access::not_recorded;
+use crate::abi::access::{is_of_caller, not_recorded};
 use crate::abi::wide_atomics::{enter_for_part, push_part};
 use crate::events::pending;
 use crate::events::picture::export_shown;
@@ -53,18 +53,6 @@ pub(super) fn give_way_if_spinning(inside: &RuntimeGuard) {
         inside.same_loads.set(0);
         baton::yield_now(inside.thread());
     }
-}
-
-/// Bytes above a hook's own frame that are its caller's, or those of who called that one.
-const FRAME: usize = 4096;
-
-/// Whether a variable that holds what a comparison expects is near by on the thread's own stack. Then the compiler has
-/// most likely put it there itself, by no instruction that is recorded (gcc does for `__sync_val_compare_and_swap`), and
-/// a read would seem to see what unrecorded code has left.
-#[inline(always)]
-pub(super) fn is_of_caller(addr: usize) -> bool {
-    let here = 0_u8;
-    addr.wrapping_sub(&raw const here as usize) < FRAME
 }
 
 /// The operations of one width.

@@ -5,8 +5,7 @@
 //! halves, once they know that there are such words: from the first operation on both at once, those on a part are
 //! recorded in a section, too. (A plain access of a part is none: it races with what operates on the whole.)
 
-use crate::abi::access::not_recorded;
-use crate::abi::atomics::is_of_caller;
+use crate::abi::access::{is_of_caller, not_recorded};
 use crate::events::lock::{ALONE, Lock};
 use crate::events::pending;
 use crate::events::variable::SEQUENTIALLY_CONSISTENT;
