@@ -323,7 +323,11 @@ fn what_was_not_explored_is_not_said_to_be_covered() {
             3,
             "a synchronization object was initialized again at the same place",
         ),
-        ("once", 3, "a synchronization object was initialized again at the same place"),
+        (
+            "once",
+            3,
+            "a synchronization object was initialized again at the same place",
+        ),
         ("timer", 3, "several threads were there from the start"),
         ("timer", 3, stranger),
         ("handler", 3, "a signal handler waited while its thread was waiting"),
