@@ -6,7 +6,7 @@
 
 static volatile unsigned long count;
 unsigned long shared;
-static long *volatile published;
+static long *volatile published[2];
 static volatile long noise;
 
 static unsigned long add(unsigned long more)
@@ -27,10 +27,18 @@ static void *first(void *unused)
     return unused;
 }
 
+__attribute__((noinline)) static void publish(void)
+{
+    long below[2] = {0};
+    published[0] = below;
+    below[1]++;
+}
+
 static void *second(void *unused)
 {
+    publish();
     long local[4] = {0};
-    published = local;
+    published[1] = local;
     for (int i = 0; i < 10; i++)
         local[0] += add(2 + i);
     shared = 2; /* @second */
