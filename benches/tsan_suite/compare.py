@@ -97,9 +97,16 @@ def read(path):
     return path.read_text(errors="replace") if path.exists() else ""
 
 
-def places(side):
+def places(results, side):
     """Where an access of a witnessed pair is: the lines of its stack."""
-    return {(pathlib.Path(frame["file"]).name, frame["line"]) for frame in side["stack"] if frame["file"]}
+    found = set()
+    number = side["stack"]
+    while number is not None:
+        frame = results["frames"][number]
+        number = frame["caller"]
+        if frame["file"]:
+            found.add((pathlib.Path(frame["file"]).name, frame["line"]))
+    return found
 
 
 def shows(pairs, report):
@@ -111,8 +118,8 @@ def shows(pairs, report):
     if len(sides) < 2 or not all(sides):
         return False
     def meet(a, b):
-        return any(place in places(a) for place in sides[0]) and any(place in places(b) for place in sides[1])
-    return any(meet(pair["a"], pair["b"]) or meet(pair["b"], pair["a"]) for pair in pairs)
+        return any(place in a for place in sides[0]) and any(place in b for place in sides[1])
+    return any(meet(*pair["places"]) or meet(*reversed(pair["places"])) for pair in pairs)
 
 
 def run(source, compiler):
@@ -147,8 +154,11 @@ def run(source, compiler):
 
 def witnessed(results):
     """The pairs that a results object has witnessed and shows."""
-    pairs = json.loads(read(results) or "{}").get("pairs", [])
-    return [pair for pair in pairs if pair["verdict"] == "witnessed" and not pair.get("suppressed")]
+    results = json.loads(read(results) or '{"pairs": []}')
+    pairs = [pair for pair in results["pairs"] if pair["verdict"] == "witnessed" and not pair.get("suppressed")]
+    for pair in pairs:
+        pair["places"] = [places(results, pair[side]) for side in ("a", "b")]
+    return pairs
 
 
 def built(rows):

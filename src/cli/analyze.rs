@@ -53,7 +53,7 @@ not count: correct programs have many), 2 a trace that cannot be read.")]
 pub struct AnalyzeArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// Print the results object (schema witness-results/1) instead of the report.
+    /// Print the results object (schema witness-results/2) instead of the report.
     #[arg(long, env = "WITNESS_JSON")]
     json: bool,
     /// Decide only the M-th of N shards of the plan that `witness plan` wrote; `witness merge` combines them.

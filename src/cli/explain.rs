@@ -43,7 +43,7 @@ pub struct ExplainArgs {
     /// A third access, by the thread of the first: then it is decided whether the second, by another thread, can come
     /// between these two.
     pub c: Option<String>,
-    /// Print the results object (schema witness-results/1) instead of the report.
+    /// Print the results object (schema witness-results/2) instead of the report.
     #[arg(long, env = "WITNESS_JSON")]
     pub json: bool,
     #[command(flatten)]

@@ -55,7 +55,7 @@ Exit status: as `witness analyze`; 2 also if shards are missing or damaged.")]
 pub struct MergeArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// Print the results object (schema witness-results/1) instead of the report.
+    /// Print the results object (schema witness-results/2) instead of the report.
     #[arg(long, env = "WITNESS_JSON")]
     json: bool,
     #[command(flatten)]

@@ -47,12 +47,12 @@ pub struct WarningResult {
     pub title: String,
     /// `witnessed`, `refuted`, `not-in-trace` or `unknown`.
     pub verdict: String,
-    /// The id of the race or deadlock, as in `witness-results/1`, if the warning means one of the trace.
+    /// The id of the race or deadlock, as in `witness-results/2`, if the warning means one of the trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Refuted, not in this trace: `must-happen-before`, `lockset`, `lock history`, `core`, `both atomic`. Unknown:
     /// `not in this trace`, `allocation`, `no places given`, `no shared memory`, `one thread`, `only reads`,
-    /// `no cycle`, `cycles`, `ambiguous`, or as in `witness-results/1`. Witnessed: null.
+    /// `no cycle`, `cycles`, `ambiguous`, or as in `witness-results/2`. Witnessed: null.
     pub reason: Option<String>,
     /// The reason in words, one fact a sentence.
     pub explanation: Vec<String>,

@@ -1,5 +1,6 @@
 //! Atomicity violations as reports show them: the same once, in words, and in the results object.
 
+use super::frames::Frames;
 use super::noise::Hidden;
 use super::results::{access_result, reason_of, verdict_of};
 use super::{Findings, Row, Words};
@@ -51,9 +52,9 @@ impl<'a> Findings<'a> {
     }
 
     /// The results object of a triple.
-    pub(super) fn atomicity_result(&self, row: &Row<'_, AtomicityViolation>) -> AtomicityResult {
+    pub(super) fn atomicity_result(&self, row: &Row<'_, AtomicityViolation>, frames: &Frames) -> AtomicityResult {
         let (words, violation) = (self.words(), row.of);
-        let access = |event| access_result(self, event);
+        let access = |event| access_result(self, event, frames);
         let (first, second) = (access(violation.first()), access(violation.second()));
         let mut others = violation.others().iter().map(|&event| access(event));
         let schedule = row.number.zip(self.folder);

@@ -1,7 +1,8 @@
 //! Deadlocks in words, and in the results object.
 
+use super::frames::{Frames, Stack};
 use super::noise::Hidden;
-use super::results::{reason_of, stack_of, verdict_of};
+use super::results::{reason_of, verdict_of};
 use super::{Findings, Row, Words};
 use crate::results::{DeadlockResult, WaitResult};
 use crate::semantics::blocking::ends_by_anybody;
@@ -27,7 +28,7 @@ impl Findings<'_> {
     }
 
     /// The results object of a deadlock.
-    pub(super) fn deadlock_result(&self, row: &Row<'_, Deadlock>) -> DeadlockResult {
+    pub(super) fn deadlock_result(&self, row: &Row<'_, Deadlock>, frames: &Frames) -> DeadlockResult {
         let (words, trace) = (self.words(), self.trace);
         let schedule = row.number.zip(self.folder);
         DeadlockResult {
@@ -42,17 +43,16 @@ impl Findings<'_> {
                 .iter()
                 .map(|&event| {
                     let thread = trace.thread(event);
-                    let stack = stack_of(self, event);
-                    let top = stack.first();
+                    let Stack { innermost, top } = frames.stack(self, event);
                     WaitResult {
                         thread: thread.0,
                         thread_name: words.thread_name(thread).map(str::to_owned),
                         event: event.0,
                         waits_for: words.awaited(event, &row.of.example),
-                        file: top.and_then(|frame| frame.file.clone()),
-                        line: top.and_then(|frame| frame.line),
-                        function: top.and_then(|frame| frame.function.clone()),
-                        stack,
+                        file: top.file,
+                        line: top.line,
+                        function: top.function,
+                        stack: innermost,
                     }
                 })
                 .collect(),

@@ -10,6 +10,7 @@ mod condense;
 mod csv;
 mod deadlocks;
 mod explain;
+mod frames;
 mod github;
 mod html;
 mod interleaving;

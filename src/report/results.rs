@@ -1,10 +1,11 @@
 //! The results object of findings.
 
+use super::frames::{Frames, Stack};
 use super::noise::Hidden;
 use super::{Findings, Race, Row};
 use crate::results::{
-    AccessResult, AtomicityResult, DeadlockResult, FrameResult, InstancesResult, LockSetResult, PairResult, RaceResult,
-    Results, SCHEMA, Summary, TraceSummary, refutation_name, tool, unknown_name,
+    AccessResult, AtomicityResult, DeadlockResult, InstancesResult, LockSetResult, PairResult, RaceResult, Results,
+    SCHEMA, Summary, TraceSummary, refutation_name, tool, unknown_name,
 };
 use crate::schedule::Goal;
 use crate::trace::{AccessKind, EventId};
@@ -70,31 +71,33 @@ impl Summary {
 }
 
 /// The pairs of some analyses, each of which is put in words when it is written, and forgotten then.
-pub struct PairsWritten<'a>(&'a [Findings<'a>]);
+pub struct PairsWritten<'a> {
+    of: &'a [Findings<'a>],
+    frames: Frames,
+}
 
 impl Serialize for PairsWritten<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let pairs = self.0.iter().enumerate().flat_map(|(number, findings)| {
+        let pairs = self.of.iter().enumerate().flat_map(|(number, findings)| {
             let trace = (number > 0).then(|| findings.path.display().to_string());
             findings.rows().map(move |row| PairResult {
                 trace: trace.clone(),
-                ..pair_result(findings, &row)
+                ..pair_result(findings, &row, &self.frames)
             })
         });
         serializer.collect_seq(pairs)
     }
 }
 
-impl<'a> Results<PairsWritten<'a>> {
+impl<'a> Results<PairsWritten<'a>, Frames> {
     /// The results object of the analyses of several runs: that of the first, with what the others add, which says of
     /// which trace it is.
     #[must_use]
     pub fn merged(findings: &'a [Findings<'a>]) -> Option<Self> {
         let (first, others) = findings.split_first()?;
-        let mut all = Results {
-            pairs: PairsWritten(findings),
-            ..Results::of(first)
-        };
+        let frames = Frames::default();
+        let mut all = Results::with(first, &frames);
+        all.pairs.of = findings;
         for other in others {
             let Results {
                 races,
@@ -102,7 +105,7 @@ impl<'a> Results<PairsWritten<'a>> {
                 atomicity_violations,
                 trace,
                 ..
-            } = Results::of(other);
+            } = Results::with(other, &frames);
             let path = Some(trace.path.clone());
             all.races.extend(races.into_iter().map(|race| RaceResult {
                 trace: path.clone(),
@@ -127,23 +130,35 @@ impl<'a> Results<PairsWritten<'a>> {
     /// The results object of an analysis.
     #[must_use]
     pub fn of(findings: &'a Findings<'a>) -> Self {
+        Results::with(findings, &Frames::default())
+    }
+
+    /// The results object of an analysis, whose stacks are added to these.
+    fn with(findings: &'a Findings<'a>, frames: &Frames) -> Self {
         Results {
             schema: SCHEMA.to_owned(),
             tool: tool(),
             options: findings.options,
             trace: TraceSummary::of(findings.trace, findings.path),
             further_traces: Vec::new(),
-            pairs: PairsWritten(std::slice::from_ref(findings)),
+            pairs: PairsWritten {
+                of: std::slice::from_ref(findings),
+                frames: frames.clone(),
+            },
             races: findings
                 .races(|_| true)
                 .iter()
                 .map(|race| race_result(findings, race))
                 .collect(),
-            deadlocks: findings.deadlocks().map(|row| findings.deadlock_result(&row)).collect(),
+            deadlocks: findings
+                .deadlocks()
+                .map(|row| findings.deadlock_result(&row, frames))
+                .collect(),
             atomicity_violations: findings
                 .atomicity_violations()
-                .map(|row| findings.atomicity_result(&row))
+                .map(|row| findings.atomicity_result(&row, frames))
                 .collect(),
+            frames: frames.clone(),
             lock_sets: LockSetResult::of(findings),
             summary: Summary::of(findings),
             exploration: findings.exploration.cloned(),
@@ -161,7 +176,7 @@ fn race_result(findings: &Findings<'_>, race: &Race<'_>) -> RaceResult {
     }
 }
 
-fn pair_result(findings: &Findings<'_>, row: &Row<'_>) -> PairResult {
+fn pair_result(findings: &Findings<'_>, row: &Row<'_>, frames: &Frames) -> PairResult {
     let pair = row.of;
     let schedule = row
         .number
@@ -182,8 +197,8 @@ fn pair_result(findings: &Findings<'_>, row: &Row<'_>) -> PairResult {
         reason: reason_of(&pair.verdict).map(str::to_owned),
         explanation: findings.words().explanation(pair),
         behind: findings.behind(pair),
-        a: access_result(findings, pair.example.0),
-        b: access_result(findings, pair.example.1),
+        a: access_result(findings, pair.example.0, frames),
+        b: access_result(findings, pair.example.1, frames),
         instances: InstancesResult {
             total: pair.instances.total,
             ordered: pair.instances.ordered,
@@ -219,25 +234,7 @@ pub(super) fn reason_of(verdict: &Verdict) -> Option<&'static str> {
     }
 }
 
-/// The call stack of an event, innermost first.
-pub(super) fn stack_of(findings: &Findings<'_>, event: EventId) -> Vec<FrameResult> {
-    let frames = findings
-        .symbols
-        .stack(findings.trace.pc(event), findings.trace.stack(event));
-    let stack = frames.into_iter().map(|frame| {
-        let (module, offset) = frame.module.unzip();
-        FrameResult {
-            function: frame.function,
-            file: frame.file,
-            line: frame.line,
-            module,
-            offset: offset.map(|offset| format!("{offset:#x}")),
-        }
-    });
-    stack.collect()
-}
-
-pub(super) fn access_result(findings: &Findings<'_>, event: EventId) -> AccessResult {
+pub(super) fn access_result(findings: &Findings<'_>, event: EventId, frames: &Frames) -> AccessResult {
     let (trace, words) = (findings.trace, findings.words());
     let thread = trace.thread(event);
     let variable = trace.access(event).and_then(|access| words.variable(access));
@@ -245,8 +242,7 @@ pub(super) fn access_result(findings: &Findings<'_>, event: EventId) -> AccessRe
         Some(access) => (access.kind, access.addr, access.size),
         None => (AccessKind::Read, 0, 0),
     };
-    let stack = stack_of(findings, event);
-    let top = stack.first();
+    let Stack { innermost, top } = frames.stack(findings, event);
     AccessResult {
         thread: thread.0,
         thread_name: words.thread_name(thread).map(str::to_owned),
@@ -255,9 +251,9 @@ pub(super) fn access_result(findings: &Findings<'_>, event: EventId) -> AccessRe
         address: format!("{address:#x}"),
         size,
         variable,
-        file: top.and_then(|frame| frame.file.clone()),
-        line: top.and_then(|frame| frame.line),
-        function: top.and_then(|frame| frame.function.clone()),
-        stack,
+        file: top.file,
+        line: top.line,
+        function: top.function,
+        stack: innermost,
     }
 }

@@ -1,4 +1,4 @@
-//! The results of an analysis as one documented object, `witness-results/1`.
+//! The results of an analysis as one documented object, `witness-results/2`.
 //!
 //! It is what `witness analyze --json` prints and what is stored beside the trace. Addresses are
 //! strings of hexadecimal digits. Fields are only ever added within one schema version.
@@ -20,12 +20,13 @@ use std::path::{Path, PathBuf};
 use trace_format::ProgramEnd;
 
 /// The value of [`Results::schema`].
-pub const SCHEMA: &str = "witness-results/1";
+pub const SCHEMA: &str = "witness-results/2";
 
 /// All that one analysis found. Its pairs may be whatever is written as a list of [`PairResult`]: of many, this takes
-/// more memory than all that was known of them.
+/// more memory than all that was known of them. The frames, which only the pairs tell, may be what is written as a list
+/// of [`FrameResult`] behind them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Results<P = Vec<PairResult>> {
+pub struct Results<P = Vec<PairResult>, F = Vec<FrameResult>> {
     /// [`SCHEMA`].
     pub schema: String,
     /// Name and version of what wrote this.
@@ -50,6 +51,8 @@ pub struct Results<P = Vec<PairResult>> {
     /// further traces behind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub atomicity_violations: Vec<AtomicityResult>,
+    /// The activations of which the call stacks of all of these consist, each once, and behind its caller.
+    pub frames: F,
     /// If the candidates are those of lock sets alone: what these warn of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_sets: Option<LockSetResult>,
@@ -256,8 +259,8 @@ pub struct AccessResult {
     pub line: Option<u32>,
     /// Function.
     pub function: Option<String>,
-    /// The call stack, innermost first; its first frame is the access itself.
-    pub stack: Vec<FrameResult>,
+    /// The innermost activation of its call stack, the access itself: its number, from 0, among [`Results::frames`].
+    pub stack: Option<usize>,
 }
 
 /// The verdict on one cycle of code positions.
@@ -308,8 +311,8 @@ pub struct WaitResult {
     pub line: Option<u32>,
     /// Function.
     pub function: Option<String>,
-    /// The call stack, innermost first; its first frame is the operation itself.
-    pub stack: Vec<FrameResult>,
+    /// The innermost activation of its call stack, the operation itself: its number, from 0, among [`Results::frames`].
+    pub stack: Option<usize>,
 }
 
 /// The verdict on an access that may come between two of another thread.
@@ -358,7 +361,7 @@ pub struct AtomicityResult {
 }
 
 /// One function activation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FrameResult {
     /// Function.
     pub function: Option<String>,
@@ -370,6 +373,29 @@ pub struct FrameResult {
     pub module: Option<String>,
     /// Offset in the module, hexadecimal.
     pub offset: Option<String>,
+    /// The activation that called it: its number, which is less than its own; null if it is the outermost.
+    pub caller: Option<usize>,
+}
+
+/// What an object of any schema begins with.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Schema {
+    /// Its name and version.
+    pub schema: String,
+}
+
+impl<P> Results<P> {
+    /// The call stack whose innermost activation has this number, innermost first.
+    pub fn stack(&self, innermost: Option<usize>) -> impl Iterator<Item = &FrameResult> {
+        let mut next = innermost;
+        std::iter::from_fn(move || {
+            let number = next?;
+            let frame = self.frames.get(number)?;
+            // A file that somebody else wrote could lead round in a circle.
+            next = frame.caller.filter(|&caller| caller < number);
+            Some(frame)
+        })
+    }
 }
 
 /// The pairs, counted by verdict.

@@ -23,7 +23,7 @@ pub use plan::{PLAN_SCHEMA, Plan, PlanId, PlannedPair};
 pub use prepared::{load_prepared, save_prepared};
 
 pub use crate::results::folder_of;
-use crate::results::{Results, SCHEMA, tool};
+use crate::results::{Results, SCHEMA, Schema, tool};
 use crate::schedule::{ParseScheduleError, Schedule};
 use crate::trace::TraceId;
 use crate::verdict::{Analysis, Pair, Rejected, Unknown, Verdict};
@@ -233,13 +233,21 @@ pub fn load(folder: &Path, trace: TraceId, binding: &Binding) -> Result<Found, S
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
         Err(source) => return Err(StoreError::Io { path, source }),
     };
-    let results: Results = match serde_json::from_slice(&json) {
-        Ok(results) => results,
-        Err(source) => return Err(StoreError::Malformed { path, source }),
+    let malformed = |source| StoreError::Malformed {
+        path: path.clone(),
+        source,
     };
-    if results.schema != SCHEMA || results.tool != tool() || results.trace.id != trace.to_string() {
+    let of_another = || {
         tracing::info!(path = %path.display(), "results of another trace or version");
-        return Ok(Found::Nothing);
+        Ok(Found::Nothing)
+    };
+    let Schema { schema } = serde_json::from_slice(&json).map_err(malformed)?;
+    if schema != SCHEMA {
+        return of_another();
+    }
+    let results: Results = serde_json::from_slice(&json).map_err(malformed)?;
+    if results.tool != tool() || results.trace.id != trace.to_string() {
+        return of_another();
     }
     let seal = safe_files::read(&folder.join(SEAL), LARGEST).unwrap_or_default();
     if !binding.has_sealed(

@@ -1,21 +1,23 @@
 //! Results of `witness` itself for another trace: the pairs witnessed or left open there.
 
 use super::{Format, Frame, Kind, ReadError, Side, Stack, Warning};
-use crate::results::{AccessResult, FrameResult, Results, SCHEMA};
+use crate::results::{AccessResult, FrameResult, Results, SCHEMA, Schema};
 
 pub(super) fn read(name: &str, text: &str) -> Result<Vec<Warning>, ReadError> {
-    let results: Results = serde_json::from_str(text).map_err(|error| ReadError::Results {
+    let malformed = |error: serde_json::Error| ReadError::Results {
         file: name.to_owned(),
         line: error.line().max(1),
         reason: error.to_string(),
-    })?;
-    if results.schema != SCHEMA {
+    };
+    let Schema { schema } = serde_json::from_str(text).map_err(malformed)?;
+    if schema != SCHEMA {
         return Err(ReadError::Results {
             file: name.to_owned(),
             line: 1,
-            reason: format!("the schema is {:?}, and not {SCHEMA}", results.schema),
+            reason: format!("the schema is {schema:?}, and not {SCHEMA}"),
         });
     }
+    let results: Results = serde_json::from_str(text).map_err(malformed)?;
     // A pair's place in the text is not known after parsing; its first words are searched for.
     let mut verdicts = (1..).zip(text.lines()).filter(|(_, line)| line.contains("\"verdict\""));
     let mut warnings = Vec::new();
@@ -30,7 +32,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Vec<Warning>, ReadError> {
             format: Format::Witness,
             title: format!("data race ({})", pair.verdict),
             kind: Kind::Race,
-            sides: vec![side(&pair.a), side(&pair.b)],
+            sides: vec![side(&results, &pair.a), side(&results, &pair.b)],
             location: None,
             stacks: Vec::new(),
         });
@@ -38,8 +40,8 @@ pub(super) fn read(name: &str, text: &str) -> Result<Vec<Warning>, ReadError> {
     Ok(warnings)
 }
 
-fn side(access: &AccessResult) -> Side {
-    let frames: Vec<Frame> = access.stack.iter().map(frame).collect();
+fn side(results: &Results, access: &AccessResult) -> Side {
+    let frames: Vec<Frame> = results.stack(access.stack).map(frame).collect();
     Side {
         acquires: false,
         writes: Some(!matches!(access.op.as_str(), "read" | "atomic read")),

@@ -229,7 +229,8 @@ fn what_cannot_be_read_is_named_with_its_line() {
     let memcheck =
         "<valgrindoutput><protocolversion>4</protocolversion><protocoltool>memcheck</protocoltool></valgrindoutput>";
     assert!(refusal(memcheck, None).contains("memcheck"));
-    assert!(refusal("{\"schema\": \"witness-results/1\",\n]", None).starts_with("in:2:"));
+    assert!(refusal("{\"schema\": \"witness-results/2\",\n]", None).starts_with("in:2:"));
+    assert!(refusal("{\"schema\": \"witness-results/1\"}", None).contains("witness-results/2"));
     assert!(refusal("{}", Some(Format::Witness)).contains("witness analyze"));
 }
 
@@ -249,4 +250,39 @@ fn every_format_has_a_name_that_is_read_back() {
         assert_eq!(name.parse(), Ok(format));
     }
     assert!("xml".parse::<Format>().is_err());
+}
+
+/// Stacks meet in one table, and one that leads round in a circle ends.
+#[test]
+fn stacks_of_results_are_looked_up() {
+    let access = |event: u32, stack: usize| {
+        format!(
+            r#"{{"thread": 1, "thread_name": null, "event": {event}, "op": "read", "address": "0x10", "size": 4,
+            "file": null, "line": null, "function": null, "stack": {stack}}}"#
+        )
+    };
+    let frame = |function: &str, line: u32, caller: &str| {
+        format!(
+            r#"{{"function": "{function}", "file": "/src/a.c", "line": {line}, "module": "/app", "offset": "0x12",
+            "caller": {caller}}}"#
+        )
+    };
+    let text = format!(
+        r#"{{"schema": "witness-results/2", "tool": "witness", "options": {{"instances": null, "explanations": null,
+        "budget": 1, "solver": "both", "model": "prefix"}}, "trace": {{"id": "0", "path": "t", "events": 9,
+        "threads": 2, "ending": "complete", "cut": null}}, "pairs": [{{
+        "verdict": "witnessed", "kind": "co-enabled", "reason": null, "explanation": [], "a": {}, "b": {},
+        "instances": {{"total": 1, "ordered": 0, "locked": 0, "tried": 1}}, "schedule": null}}],
+        "frames": [{}, {}, {}, {}], "summary": {{"witnessed": 1, "refuted": 0, "unknown": 0}}}}"#,
+        access(3, 2),
+        access(5, 3),
+        frame("main", 9, "null"),
+        frame("put", 5, "0"),
+        frame("store", 3, "1"),
+        frame("load", 4, "3"),
+    );
+    let warning = one(&text);
+    let lines = |side: usize| -> Vec<_> { warning.sides[side].frames().iter().map(|frame| frame.line).collect() };
+    assert_eq!(lines(0), [Some(3), Some(5), Some(9)]);
+    assert_eq!(lines(1), [Some(4)]);
 }

@@ -63,18 +63,28 @@ fn results_of_another_trace_or_version_are_not_used() {
         "schedules of the other trace are left"
     );
 
-    heap(&trace);
-    witness(&folder, &["analyze", "trace.bin"]).status(66);
     let results = folder.join("trace.bin.witnesses/results.json");
-    let json = fs::read_to_string(&results).expect("results");
-    fs::write(
-        &results,
-        json.replace("\"tool\": \"witness ", "\"tool\": \"witness 0.0.0-"),
-    )
-    .expect("a file");
-    fs::write(folder.join("trace.bin.witnesses/1.sched"), "of another version\n").expect("a file");
-    let again = witness(&folder, &["replay", "trace.bin"]).status(66);
-    assert_eq!(all.stdout, again.stdout);
+    heap(&trace);
+    for (has, had) in [
+        (&["\"tool\": \"witness "][..], "\"tool\": \"witness 0.0.0-"),
+        // As it was when stacks stood at each access.
+        (
+            &["\"schema\": \"witness-results/2\"", "\"frames\":"],
+            "\"schema\": \"witness-results/1\"",
+        ),
+    ] {
+        witness(&folder, &["analyze", "trace.bin"]).status(66);
+        let json = fs::read_to_string(&results).expect("results");
+        let mut older = json.replace(has[0], had);
+        for gone in &has[1..] {
+            older = older.replace(gone, "\"of-another-version\":");
+        }
+        assert_ne!(older, json);
+        fs::write(&results, older).expect("a file");
+        fs::write(folder.join("trace.bin.witnesses/1.sched"), "of another version\n").expect("a file");
+        let again = witness(&folder, &["replay", "trace.bin"]).status(66);
+        assert_eq!(all.stdout, again.stdout, "{had}");
+    }
 }
 
 #[test]

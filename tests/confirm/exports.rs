@@ -92,7 +92,7 @@ fn run_writes_reports_too() {
     ];
     witness(&folder, &arguments).expect(66);
     let known = fs::read_to_string(folder.join("r.json")).expect("results");
-    assert!(known.contains("witness-results/1"));
+    assert!(known.contains("witness-results/2"));
     let again = ["run", "-o", "t.bin", "--baseline", "r.json", "--", "./wrong_lock"];
     let said = witness(&folder, &again).expect(0);
     assert!(said.contains("2 in the baseline") && !said.contains("Live:"), "{said}");

@@ -61,7 +61,7 @@ impl Results {
     /// Parses the output and checks that it agrees with itself and with the exit status.
     pub fn parse(json: &str, status: i32) -> Result<Results> {
         let results: Results = serde_json::from_str(json).with_context(|| format!("not the JSON expected:\n{json}"))?;
-        ensure!(results.schema == "witness-results/1", "schema {:?}", results.schema);
+        ensure!(results.schema == "witness-results/2", "schema {:?}", results.schema);
         let shown = |p: &&Pair| p.suppressed.is_none();
         let count = |verdict: &str| {
             let shown = results.pairs.iter().filter(shown);
@@ -234,7 +234,7 @@ pub fn wrong_verdicts_are_noticed() -> Result<()> {
         let not_in_trace = count("not-in-trace");
         Results::parse(
             &format!(
-                r#"{{"schema":"witness-results/1","trace":{{"id":"0","path":"t","events":9,"threads":3,"ending":"complete"}},
+                r#"{{"schema":"witness-results/2","trace":{{"id":"0","path":"t","events":9,"threads":3,"ending":"complete"}},
                 "pairs":[{pairs}],
                 "summary":{{"witnessed":{witnessed},"refuted":{refuted},"not_in_trace":{not_in_trace},"unknown":{unknown}}}}}"#
             ),

@@ -3,7 +3,7 @@
 //! A baseline is an earlier results object, of `witness analyze` or `confirm`, or the `results.json` beside a trace.
 //! Races whose id it has are known; a race that it has only as unknown, and that is witnessed now, is new.
 
-use crate::results::{Results, SCHEMA};
+use crate::results::{SCHEMA, Schema};
 use hashbrown::HashMap;
 use safe_files::read_given;
 use std::fs::File;
@@ -52,10 +52,24 @@ const CONFIRM_SCHEMA: &str = "witness-confirm/1";
 
 const WITNESSED: &str = "witnessed";
 
-/// What both kinds of results begin with.
+/// The schema of results before the one of today: what a baseline needs is the same there.
+const STACKS_AT_EACH_ACCESS: &str = "witness-results/1";
+
+/// The part of results that a baseline needs.
 #[derive(serde::Deserialize)]
-struct Schema {
-    schema: String,
+struct Listed {
+    pairs: Vec<Row>,
+    #[serde(default)]
+    deadlocks: Vec<Row>,
+    #[serde(default)]
+    atomicity_violations: Vec<Row>,
+}
+
+#[derive(serde::Deserialize)]
+struct Row {
+    #[serde(default)]
+    id: String,
+    verdict: String,
 }
 
 /// The part of `witness confirm`'s results that a baseline needs.
@@ -115,14 +129,11 @@ impl Baseline {
         };
         let Schema { schema } = serde_json::from_slice(&bytes).map_err(malformed)?;
         let pairs: Vec<Known> = match schema.as_str() {
-            SCHEMA => {
-                let results: Results = serde_json::from_slice(&bytes).map_err(malformed)?;
-                let pairs = results.pairs.into_iter().map(|pair| (pair.id, pair.verdict));
-                let deadlocks = results.deadlocks.into_iter().map(|row| (row.id, row.verdict));
-                let violations = results.atomicity_violations.into_iter();
-                let violations = violations.map(|row| (row.id, row.verdict));
-                let all = pairs.chain(deadlocks).chain(violations);
-                all.map(|(id, verdict)| Known::new(id, &verdict)).collect()
+            SCHEMA | STACKS_AT_EACH_ACCESS => {
+                let listed: Listed = serde_json::from_slice(&bytes).map_err(malformed)?;
+                let others = listed.deadlocks.into_iter().chain(listed.atomicity_violations);
+                let all = listed.pairs.into_iter().chain(others);
+                all.map(|row| Known::new(row.id, &row.verdict)).collect()
             }
             CONFIRM_SCHEMA => {
                 let confirmed: Confirmed = serde_json::from_slice(&bytes).map_err(malformed)?;
