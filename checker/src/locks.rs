@@ -54,8 +54,15 @@ impl Lock {
         }
     }
 
-    pub(crate) fn acquire(&mut self, lock: ObjectId, thread: ThreadId, event: EventId) -> Result<(), Disabled> {
-        if let Some((_, hold)) = self.owner.as_mut().filter(|(owner, _)| *owner == thread) {
+    /// Takes the lock, or with `again` one level more of it, if `thread` holds it already.
+    pub(crate) fn acquire(
+        &mut self,
+        lock: ObjectId,
+        thread: ThreadId,
+        event: EventId,
+        again: bool,
+    ) -> Result<(), Disabled> {
+        if let Some((_, hold)) = self.owner.as_mut().filter(|(owner, _)| again && *owner == thread) {
             hold.depth += 1;
             return Ok(());
         }

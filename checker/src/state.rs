@@ -315,12 +315,16 @@ impl<'a> State<'a> {
                 }
                 self.access(event, op, thread)?;
             }
-            Op::Acquire { lock, .. } => self.lock(lock).acquire(lock, thread, event)?,
+            Op::Acquire { lock, .. } => {
+                // A thread that gives its lock back itself holds it as often in each order as in the trace, so its
+                // events show whether it may take it once more. If others may give it back, only its kind does.
+                let once = matches!(self.kind(lock), Some(ObjectKind::Mutex | ObjectKind::SpinLock));
+                let again = !(once && self.checker.recording.tables().meta.foreign_unlock);
+                self.lock(lock).acquire(lock, thread, event, again)?;
+            }
             Op::AcquireShared { lock, .. } => self.lock(lock).acquire_shared(lock, thread, event)?,
             Op::AcquireFailed { lock, shared } => {
-                let objects = &self.checker.recording.tables().objects;
-                let object = objects.get(lock.index());
-                let recursive = object.is_some_and(|object| object.kind == ObjectKind::RecursiveMutex);
+                let recursive = self.kind(lock) == Some(ObjectKind::RecursiveMutex);
                 self.lock(lock).fail(lock, thread, shared, recursive)?;
             }
             Op::Release { lock } => {
@@ -472,6 +476,11 @@ impl<'a> State<'a> {
         let end = end.map(|(end, _)| end);
         self.condition(condition).wait(Waiter { thread, end }, depth, timed_out);
         Ok(())
+    }
+
+    fn kind(&self, object: ObjectId) -> Option<ObjectKind> {
+        let objects = &self.checker.recording.tables().objects;
+        objects.get(object.index()).map(|object| object.kind)
     }
 
     fn lock(&mut self, lock: ObjectId) -> &mut Lock {

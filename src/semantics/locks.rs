@@ -207,9 +207,10 @@ impl State {
         let enabled = step.is_enabled(Found {
             alone: self.owner.map(|(owner, _)| owner == thread),
             read: !self.readers.is_empty(),
-            // That a lock may be taken once more is shown by an event that does; an attempt that failed leaves it to
-            // the lock's kind.
-            recursive: !matches!(step, Step::FindHeld { .. }) || trace.is_recursive(lock),
+            recursive: match step {
+                Step::Take { .. } => trace.is_taken_again(lock),
+                _ => trace.is_recursive(lock),
+            },
         });
         match step {
             Step::Take { shared: true } => *self.readers.entry(thread).or_default() += 1,

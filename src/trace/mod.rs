@@ -65,7 +65,7 @@ use excused::Excuses;
 use ops::Ops;
 use pins::Pins;
 use places::{CodePlaces, CodeWalk};
-use trace_format::BlockDigest;
+use trace_format::{BlockDigest, ObjectKind};
 use values::Values;
 use waits::Waits;
 
@@ -186,14 +186,22 @@ impl Trace {
     #[must_use]
     pub fn is_recursive(&self, lock: ObjectId) -> bool {
         let object = self.tables.object(lock);
-        object.is_some_and(|object| object.kind == trace_format::ObjectKind::RecursiveMutex)
+        object.is_some_and(|object| object.kind == ObjectKind::RecursiveMutex)
+    }
+
+    /// Whether a thread that holds a lock alone where an event of the trace takes it may have it once more. Where nobody
+    /// gives back locks of others, that event shows it: the thread holds it as often in each order.
+    #[must_use]
+    pub fn is_taken_again(&self, lock: ObjectId) -> bool {
+        let kind = self.tables.object(lock).map(|object| object.kind);
+        !self.tables.meta.foreign_unlock || !matches!(kind, Some(ObjectKind::Mutex | ObjectKind::SpinLock))
     }
 
     /// The count that a semaphore begins with; no other object has one.
     #[must_use]
     pub fn initial_count(&self, semaphore: ObjectId) -> u32 {
         let object = self.tables.object(semaphore);
-        let object = object.filter(|object| object.kind == trace_format::ObjectKind::Semaphore);
+        let object = object.filter(|object| object.kind == ObjectKind::Semaphore);
         object.map_or(0, |object| object.initial)
     }
 

@@ -187,7 +187,9 @@ impl State {
             Op::Acquire { lock, .. } => match before.owner.get(&lock.0) {
                 Some(&(owner, depth)) if owner == thread => {
                     self.owner.insert(lock.0, (thread, depth + 1));
-                    true
+                    let kind = execution.tables.objects.get(lock.index()).map(|object| object.kind);
+                    let once = matches!(kind, Some(ObjectKind::Mutex | ObjectKind::SpinLock));
+                    !(once && execution.foreign_unlock())
                 }
                 _ => {
                     self.owner.insert(lock.0, (thread, 1));

@@ -16,6 +16,8 @@ use witness::check::validate;
 use witness::trace::Trace;
 
 const MUTEXES: [u32; 2] = [0, 1];
+/// One that is not recursive in traces in which threads give back locks of others.
+const PLAIN: u32 = MUTEXES[1];
 const RWLOCK: u32 = 2;
 const CONDITIONS: [u32; 2] = [3, 4];
 const SEMAPHORES: [u32; 2] = [5, 6];
@@ -330,7 +332,11 @@ fn tables(threads: usize, initial: [u32; 2], control_flow_recorded: bool, foreig
         threads: vec![ThreadInfo::default(); threads],
         objects: vec![
             object(ObjectKind::RecursiveMutex, 0),
-            object(ObjectKind::RecursiveMutex, 0),
+            // PLAIN, where threads give back locks of others.
+            match foreign_unlock {
+                true => object(ObjectKind::Mutex, 0),
+                false => object(ObjectKind::RecursiveMutex, 0),
+            },
             object(ObjectKind::RwLock, 0),
             object(ObjectKind::Condition, 0),
             object(ObjectKind::Condition, 0),

@@ -1,6 +1,6 @@
 //! Locks, conditions, semaphores, barriers, once cells, input and output.
 
-use super::{BARRIER, CONDITIONS, MUTEXES, Mood, ONCES, RWLOCK, SEMAPHORES, SOURCES, Wait, World};
+use super::{BARRIER, CONDITIONS, MUTEXES, Mood, ONCES, PLAIN, RWLOCK, SEMAPHORES, SOURCES, Wait, World};
 use std::collections::BTreeMap;
 use trace_format::{MemoryOrder, ObjectId, Op, WaitOutcome};
 
@@ -27,7 +27,11 @@ impl World {
                 self.take(lock, thread);
             }
             Some((owner, depth)) if owner == thread => {
-                if self.random.chance(if self.handlers { 40 } else { 15 }) {
+                let once_more = self.random.chance(if self.handlers { 40 } else { 15 });
+                if once_more && self.foreign_unlock && lock == PLAIN {
+                    // It finds what it holds itself, until somebody gives that back.
+                    self.fail(thread, lock, false);
+                } else if once_more {
                     self.owner.insert(lock, (thread, depth + 1));
                     self.emit(
                         thread,
@@ -41,7 +45,7 @@ impl World {
                     self.emit(thread, Op::Release { lock: id });
                 }
             }
-            Some(_) if self.foreign_unlock && self.random.chance(30) => {
+            Some(_) if self.foreign_unlock && self.random.chance(if lock == PLAIN { 60 } else { 30 }) => {
                 self.give_back(lock);
                 self.emit(thread, Op::Release { lock: id });
             }
