@@ -10,7 +10,7 @@ use super::plan;
 use super::program_end;
 use super::record::seconds;
 use super::reports::{ReportArgs, name_unused};
-use super::watch::{Bytes, Watch};
+use super::watch::{self, Bytes, Watch};
 use anyhow::Context;
 use std::ffi::OsString;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -603,8 +603,9 @@ impl AnalysisArgs {
         let left = analysis.pairs.iter().filter(late).count();
         if left > 0 {
             say!(
-                "witness: out of time: {left} of {} pairs are undecided; start `witness analyze` again to continue there",
-                analysis.pairs.len()
+                "witness: out of time: {left} of {} pairs are undecided; {}",
+                analysis.pairs.len(),
+                watch::again()
             );
         }
         Ok((analysis, checker))

@@ -223,6 +223,7 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         }
         Ok(())
     };
+    watch::is_explored(Vec::new(), ExitCode::Nothing);
     let mut watched = Watched::from_the_first(&mut program, &mut look);
     let mut explored = explore(&mut watched, &options, &mut |progress| watch.see(progress))?;
     watch.bar.finish_and_clear();
@@ -245,7 +246,7 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         ends.shorten(&program)?;
     }
     // Their traces are there, however long the analyses take that follow.
-    watch::was_found(ends.lines(), ends.code);
+    watch::is_explored(ends.lines(), ends.code);
     // Those that show something else stay, whatever they add to the races.
     let others: HashSet<usize> = runs_of(&explored, false).collect();
     let of_races = runs_of(&explored, true).filter(|&run| run > 0);

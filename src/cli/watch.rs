@@ -38,12 +38,32 @@ const SMALLER: &str = "`--threads 1`, or a shorter recording (`witness record --
 /// The analysis that is watched now.
 static WATCHED: Mutex<Option<Arc<State>>> = Mutex::new(None);
 
-/// What was found before, by something else than the analysis that is watched now: in words, and the status that it gives.
-static FOUND_BEFORE: Mutex<Option<(Vec<String>, ExitCode)>> = Mutex::new(None);
+/// The exploration that the analysis which is watched now is one of, if it is.
+static EXPLORATION: Mutex<Option<Explored>> = Mutex::new(None);
 
-/// From now on, this is told, and counts, also if an analysis is ended from outside.
-pub fn was_found(lines: Vec<String>, status: ExitCode) {
-    *FOUND_BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some((lines, status));
+/// What an exploration has found by something else than the analysis that is watched now.
+struct Explored {
+    lines: Vec<String>,
+    status: ExitCode,
+}
+
+/// What an exploration says that is ended with an analysis.
+const LEFT_OPEN: &str = "NOT EXHAUSTED: some schedules may show more, and so may the runs that were made: not all was \
+                         analyzed; the same command goes on from here";
+
+/// From now on, what is analyzed is what an exploration shows. That, and what it found otherwise, is told, and counts,
+/// also if an analysis is ended from outside.
+pub fn is_explored(lines: Vec<String>, status: ExitCode) {
+    *EXPLORATION.lock().unwrap_or_else(PoisonError::into_inner) = Some(Explored { lines, status });
+}
+
+/// How what is ended now can go on, as a command to the user.
+pub fn again() -> &'static str {
+    // Whoever runs out of memory may be the one that holds it.
+    match EXPLORATION.try_lock() {
+        Ok(explored) if explored.is_some() => "the same command goes on from here",
+        _ => "start `witness analyze` again to continue there",
+    }
 }
 
 /// How an analysis of one trace goes on. Ends, with what watches it, when dropped.
@@ -224,14 +244,17 @@ impl State {
     /// Ends the process, whatever its other threads do, also if nobody reads what it says.
     fn end(self: &Arc<State>, progress: &Progress, what: &str, remedy: &str, status: ExitCode) -> ! {
         let words = self.last_words(progress, what, remedy);
-        let before = FOUND_BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (lines, found) = before.unwrap_or((Vec::new(), ExitCode::Nothing));
-        let status = found.or_worse(status);
+        let exploration = EXPLORATION.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (found, open, status) = match exploration {
+            Some(Explored { lines, status: found }) => (lines, Some(LEFT_OPEN), found.or_worse(status)),
+            None => (Vec::new(), None, status),
+        };
         let (said, is_said) = channel();
         let (state, aloud) = (Arc::clone(self), words.clone());
         let speaker = thread::Builder::new().spawn(move || {
-            lines.iter().for_each(|line| say!("{line}"));
+            found.iter().for_each(|line| say!("{line}"));
             state.say_last(aloud);
+            open.iter().for_each(|line| say!("{line}"));
             let _ = said.send(());
         });
         match speaker {
@@ -247,8 +270,9 @@ impl State {
         let decided = match (progress.pairs, progress.kept) {
             (None, _) => "no pair is decided yet".to_owned(),
             (Some(all), true) => format!(
-                "{} of {all} pairs are decided and stored; start `witness analyze` again to continue there",
-                progress.decided
+                "{} of {all} pairs are decided and stored; {}",
+                progress.decided,
+                again()
             ),
             (Some(all), false) => format!(
                 "{} of {all} pairs were decided, but could not be stored",

@@ -1232,3 +1232,13 @@ fn a_failing_run_is_shortened() {
         assert!(first.stderr.contains("did not fail"), "{}", first.stderr);
     }
 }
+
+#[test]
+fn an_exploration_that_is_ended_with_an_analysis_is_not_exhausted() {
+    let (_, outcome) = explore("ended", "session/programs/lengthy.c", &["--memory-limit", "1"], &[]);
+    let outcome = outcome.expect(&[2]).unwrap();
+    for words in ["out of memory", "NOT EXHAUSTED: ", "the same command goes on from here"] {
+        assert!(outcome.stderr.contains(words), "{}", outcome.stderr);
+    }
+    assert!(!outcome.stderr.contains("witness analyze"), "{}", outcome.stderr);
+}
