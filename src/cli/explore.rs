@@ -184,6 +184,7 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
             "explore searches whole runs, which --max-events bounds: --first-events is for analyze, run, test and confirm"
         );
     }
+    watch::is_explored(Vec::new(), ExitCode::Nothing);
     let mut watch = Watch::new(explores_until)?;
     if let Some(aim) = aim {
         let aimed = Aimed::new(&mut program, &aim);
@@ -223,7 +224,6 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         }
         Ok(())
     };
-    watch::is_explored(Vec::new(), ExitCode::Nothing);
     let mut watched = Watched::from_the_first(&mut program, &mut look);
     let mut explored = explore(&mut watched, &options, &mut |progress| watch.see(progress))?;
     watch.bar.finish_and_clear();
